@@ -1,0 +1,39 @@
+"""``dtq cancel``: one task."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from dtq_cli.options import Common, TaskId
+from dtq_cli.output import note, print_json, print_line
+from dtq_client import CancelAnswer
+
+_DONE = {
+    CancelAnswer.CANCELLED: "cancelled: it will not run",
+    CancelAnswer.REQUESTED: "requested: its worker has been asked to stop it",
+}
+_REFUSED = {
+    CancelAnswer.ENDED: "it had ended already",
+    CancelAnswer.UNKNOWN: "no such task: never submitted here, or its retention is over",
+}
+
+
+def cancel(
+    task_id: TaskId,
+    common: Common,
+    reason: Annotated[
+        str, typer.Option("--reason", help="Kept with the task.", show_default="cancelled")
+    ] = "",
+) -> None:
+    """Cancel a task."""
+    with common.client() as client:
+        answer = client.cancel(task_id, reason)
+    if common.json:
+        print_json({"id": task_id, "answer": answer})
+    elif answer in _DONE:
+        print_line(_DONE[answer])
+    if answer in _REFUSED:
+        note(f"task {task_id} was not cancelled: {_REFUSED[answer]}")
+        raise typer.Exit(1)

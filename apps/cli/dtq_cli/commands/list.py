@@ -1,0 +1,68 @@
+"""``dtq list``: tasks, the newest first."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from dtq_cli.options import Common
+from dtq_cli.output import Column, note, print_json, print_table, status_cell
+from dtq_cli.queries.tasks import find_tasks
+from dtq_cli.times import age
+from dtq_core.limits import Band, check_count, check_name
+from dtq_core.record import TaskInfo
+from dtq_core.states import Status
+
+_MOST = 100_000
+_COLUMNS = (
+    Column("ID"),
+    Column("NAME", cut=True),
+    Column("QUEUE", cut=True),
+    Column("STATUS"),
+    Column("ATTEMPT", right=True, extra=True),
+    Column("AGE", right=True),
+)
+
+
+def list_tasks(
+    common: Common,
+    status: Annotated[
+        list[Status] | None,
+        typer.Option(
+            "--status",
+            help="Only tasks in this status; may be repeated.",
+            case_sensitive=False,
+            show_default=False,
+        ),
+    ] = None,
+    queue: Annotated[
+        str | None, typer.Option("--queue", "-q", help="Only this queue.", show_default=False)
+    ] = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", help="How many at most.")] = 50,
+) -> None:
+    """List tasks."""
+    check_count("--limit", limit, _MOST)
+    if queue is not None:
+        check_name("queue name", queue)
+    with common.store() as store:
+        found = find_tasks(store, status or [], queue, limit)
+    if common.json:
+        print_json(found.tasks)
+    else:
+        print_table(_COLUMNS, map(_row, found.tasks))
+    if not found.complete:
+        note("this Redis has too many keys to look at all: newer tasks may be missing")
+    if found.more:
+        note(f"more tasks match than these {limit}: ask for more with --limit")
+
+
+def _row(info: TaskInfo) -> tuple[object, ...]:
+    return (
+        info.id,
+        info.name,
+        info.queue if info.band == Band.NORMAL else f"{info.queue}:{info.band}",
+        status_cell(info.status),
+        f"{info.attempt}/{info.max_attempts}",
+        age(info.submitted_at),
+    )

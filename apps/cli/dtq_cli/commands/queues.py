@@ -1,0 +1,41 @@
+"""``dtq queues``: the counters of each queue."""
+
+from __future__ import annotations
+
+from dtq_cli.options import Common
+from dtq_cli.output import Column, print_json, print_table
+from dtq_cli.queries.counters import all_queues
+from dtq_core.states import Status
+
+_ALWAYS = frozenset(
+    {
+        Status.SCHEDULED,
+        Status.QUEUED,
+        Status.RUNNING,
+        Status.RETRYING,
+        Status.SUCCEEDED,
+        Status.DEAD_LETTERED,
+    }
+)
+"""Statuses that are shown even where no task has them, so that the table mostly stays narrow."""
+
+
+def queues(common: Common) -> None:
+    """Show queues."""
+    with common.store() as store:
+        infos = all_queues(store)
+    if common.json:
+        print_json(infos)
+        return
+    counts = [{status: getattr(info, status.lower()) for status in Status} for info in infos]
+    shown = [s for s in Status if s in _ALWAYS or any(count[s] for count in counts)]
+    print_table(
+        [
+            Column("QUEUE", cut=True),
+            *(Column(status.replace("_", "\n"), right=True) for status in shown),
+        ],
+        [
+            (info.queue, *(f"{count[status]:,}" for status in shown))
+            for info, count in zip(infos, counts, strict=True)
+        ],
+    )

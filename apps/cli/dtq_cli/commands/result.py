@@ -1,0 +1,52 @@
+"""``dtq result``: what a task returned."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from dtq_cli.options import Common, TaskId
+from dtq_cli.output import print_json
+from dtq_client import Client
+from dtq_core.errors import ResultTimeoutError
+from dtq_core.limits import check_duration_ms
+
+
+def result(
+    task_id: TaskId,
+    common: Common,
+    wait: Annotated[
+        float, typer.Option("--wait", help="Seconds to wait for its end.", metavar="SECONDS")
+    ] = 0,
+) -> None:
+    """Print a result."""
+    check_wait(wait)
+    with common.client() as client:
+        print_json(wait_for_result(client, task_id, wait))
+
+
+def check_wait(seconds: float) -> float:
+    """Check how long to wait.
+
+    Raises:
+        InvalidOptionError: if it is no finite number in range.
+    """
+    check_duration_ms("--wait", seconds)
+    return seconds
+
+
+def wait_for_result(client: Client, task_id: str, seconds: float) -> Any:
+    """Return the result of a task.
+
+    Raises:
+        ResultTimeoutError: if it had not ended in time, with the way on.
+        DtqError: as :meth:`dtq_client.Client.result`.
+    """
+    try:
+        return client.result(task_id, seconds)
+    except ResultTimeoutError:
+        status = client.get(task_id).status
+        raise ResultTimeoutError(
+            f"task {task_id} is {status} and has no result yet: wait with --wait SECONDS"
+        ) from None

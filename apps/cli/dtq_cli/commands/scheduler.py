@@ -1,0 +1,50 @@
+"""``dtq scheduler``: a scheduler without workers."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+
+import structlog
+
+from dtq_cli.options import Common
+from dtq_core.logs import configure
+from dtq_core.settings import Settings
+from dtq_core.store import AsyncStore
+from dtq_scheduler import Scheduler
+
+_log = structlog.get_logger("dtq.scheduler")
+
+
+def scheduler(common: Common) -> None:
+    """Schedule until SIGTERM or Ctrl-C."""
+    settings = common.service_settings()
+    configure(settings)
+    asyncio.run(_run(settings))
+
+
+async def _run(settings: Settings) -> None:
+    await _check(settings)
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopping.set)
+    scheduling = asyncio.create_task(Scheduler(settings).run())
+    stop = asyncio.create_task(stopping.wait())
+    _log.info("scheduler started")
+    await asyncio.wait([scheduling, stop], return_when=asyncio.FIRST_COMPLETED)
+    stop.cancel()
+    scheduling.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await scheduling
+    _log.info("scheduler stopped")
+
+
+async def _check(settings: Settings) -> None:
+    """Refuse a server that is away or unfit now, rather than say so in the log for ever."""
+    store = AsyncStore(settings)
+    try:
+        await store.check()
+    finally:
+        await store.close()

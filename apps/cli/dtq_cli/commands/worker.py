@@ -1,0 +1,37 @@
+"""``dtq worker``: worker processes under a supervisor."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated
+
+import typer
+
+from dtq_cli.options import AllowEviction, Common, Concurrency, Modules, Processes, Queues
+from dtq_core.limits import check_name
+from dtq_core.logs import configure
+from dtq_worker.supervisor import Supervisor
+
+
+def worker(
+    modules: Modules,
+    common: Common,
+    queue: Queues = None,
+    concurrency: Concurrency = None,
+    processes: Processes = None,
+    no_scheduler: Annotated[
+        bool, typer.Option("--no-scheduler", help="Run no scheduler candidate here.")
+    ] = False,
+    allow_eviction: AllowEviction = False,
+) -> None:
+    """Run workers until SIGTERM or Ctrl-C; a second one stops them at once."""
+    settings = common.service_settings(concurrency=concurrency, processes=processes)
+    configure(settings)
+    supervisor = Supervisor(
+        settings,
+        modules,
+        [check_name("queue name", name) for name in queue] if queue else None,
+        scheduler=not no_scheduler,
+        allow_eviction=allow_eviction,
+    )
+    raise typer.Exit(asyncio.run(supervisor.run()))

@@ -1,0 +1,56 @@
+"""``dtq workers``: who works, and on what."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from dtq_cli.options import Common
+from dtq_cli.output import Column, print_json, print_table
+from dtq_cli.queries.counters import live_workers
+from dtq_cli.times import ago, between
+from dtq_core.clock import rfc3339
+from dtq_core.reads import WorkerInfo
+
+_COLUMNS = (
+    Column("WORKER", folded=True),
+    Column("QUEUES", folded=True),
+    Column("RUNNING", right=True),
+    Column("LONGEST", folded=True),
+    Column("SEEN", right=True),
+)
+
+
+def workers(common: Common) -> None:
+    """Show workers."""
+    with common.store() as store:
+        found = live_workers(store)
+    described = [_described(worker) for worker in found]
+    if common.json:
+        print_json(described)
+    else:
+        print_table(_COLUMNS, map(_row, described))
+
+
+def _described(worker: WorkerInfo) -> dict[str, Any]:
+    """A worker, what it runs with its times spelled out, the longest first."""
+    running = sorted(worker.running, key=lambda task: task["since_ms"])
+    return msgspec.structs.asdict(worker) | {
+        "running": [
+            {"id": task["id"], "name": task["name"], "since": rfc3339(task["since_ms"])}
+            for task in running
+        ]
+    }
+
+
+def _row(worker: dict[str, Any]) -> tuple[object, ...]:
+    running = worker["running"]
+    longest = running[0] if running else None
+    return (
+        worker["id"],
+        ", ".join(worker["queues"]),
+        f"{len(running)}/{worker['concurrency']}",
+        longest and f"{longest['name']}, {between(longest['since'], worker['seen_at'])}",
+        ago(worker["seen_at"]),
+    )

@@ -1,0 +1,79 @@
+"""Where the demo takes place: a folder, a server and workers of its own, all gone at the end."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import ExitStack, chdir
+from dataclasses import asdict
+from pathlib import Path
+
+from dtq import Client
+from dtq_cli.demo.crew import Crew
+from dtq_cli.demo.interrupts import Interrupts
+from dtq_core.embedded import EmbeddedServer
+from dtq_core.settings import Settings
+
+WORKERS = 2
+TASKS_EACH = 4
+
+
+class Stage:
+    """A project of its own: neither the settings nor the server of another count here.
+
+    Attributes:
+        folder: for everything that is written.
+        settings: of all that takes part.
+        client: to the server.
+    """
+
+    def __init__(self, interrupts: Interrupts) -> None:
+        """Build it up.
+
+        Args:
+            interrupts: may end the demo, though not between a start and the note to stop it again.
+
+        Raises:
+            EmbeddedServerError: if the server does not start.
+        """
+        self._interrupts = interrupts
+        with ExitStack() as stack:
+            self.folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dtq-demo-")))
+            (self.folder / "dtq.toml").touch()
+            stack.enter_context(chdir(self.folder))
+            with interrupts.held():
+                server = EmbeddedServer.start(self.folder)
+                stack.callback(server.stop)
+            self.settings = _settings(server.url)
+            self.client = stack.enter_context(Client(**asdict(self.settings)))
+            self._stack = stack.pop_all()
+
+    def __enter__(self) -> Stage:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._interrupts.ignore()
+        self._stack.close()
+
+    @property
+    def journal(self) -> Path:
+        """The file in which handlers record what they do."""
+        return self.folder / "journal"
+
+    def start_crew(self) -> Crew:
+        """Start the workers."""
+        with self._interrupts.held():
+            crew = Crew(self.settings, self.folder / "worker.log")
+            self._stack.callback(crew.stop)
+        return crew
+
+
+def _settings(url: str) -> Settings:
+    return Settings(
+        redis_url=url,
+        prefix="dtq-demo",
+        processes=WORKERS,
+        concurrency=TASKS_EACH,
+        shutdown_grace=1,
+        retry_timeout=2,
+        log_format="json",
+    )

@@ -1,0 +1,52 @@
+"""A sub-command that is imported when it is run, not when it is listed."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import typer
+from typer.core import TyperCommand
+
+from dtq_cli.options import spread
+
+
+class Entry(NamedTuple):
+    """One sub-command in the table.
+
+    Attributes:
+        name: what is typed.
+        group: under which heading it is listed.
+        target: ``module:function``.
+        help: what it does, in a sentence.
+        example: a line to copy, where it helps.
+    """
+
+    name: str
+    group: str
+    target: str
+    help: str
+    example: str = ""
+
+
+class LazyCommand(TyperCommand):
+    """Stands in for a command until it is run or its own help is asked for."""
+
+    def __init__(self, entry: Entry) -> None:
+        """Take the entry; nothing is imported."""
+        super().__init__(entry.name, help=entry.help, rich_help_panel=entry.group)
+        self._entry = entry
+
+    def make_context(self, *args: Any, **kwargs: Any) -> Any:
+        """Hand over to the real command, which parses its arguments and is run."""
+        return _load(self._entry).make_context(*args, **kwargs)
+
+
+def _load(entry: Entry) -> Any:
+    module, _, function = entry.target.partition(":")
+    callback: Callable[..., None] = getattr(importlib.import_module(module), function)
+    app = typer.Typer(add_completion=False)
+    epilog = f"Example: {entry.example}" if entry.example else None
+    app.command(entry.name, help=entry.help, epilog=epilog)(spread(callback))
+    return typer.main.get_command(app)

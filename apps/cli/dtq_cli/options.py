@@ -1,0 +1,158 @@
+"""The options that commands share, and the deployment that they name."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from dtq_client import Client
+    from dtq_core.settings import Settings
+    from dtq_core.store import Store
+
+TaskId = Annotated[str, typer.Argument(help="The task.", metavar="ID", show_default=False)]
+Modules = Annotated[
+    list[str],
+    typer.Argument(help="What to import for handlers.", metavar="MODULE…", show_default=False),
+]
+Queues = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--queue",
+        "-q",
+        help="A queue to serve; may be repeated. Default: those of the handlers, and default.",
+        show_default=False,
+    ),
+]
+Concurrency = Annotated[
+    int | None,
+    typer.Option(
+        "--concurrency",
+        "-c",
+        help="Tasks that one process runs at the same time.",
+        show_default=False,
+    ),
+]
+Processes = Annotated[
+    int | None,
+    typer.Option("--processes", "-p", help="Worker processes.", show_default=False),
+]
+AllowEviction = Annotated[
+    bool,
+    typer.Option("--allow-eviction", help="Work on a Redis that may throw tasks away."),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Common:
+    """The options of every command: which deployment it talks to, and how it answers.
+
+    Attributes:
+        redis_url: the server, where it is given.
+        prefix: what every key begins with, where it is given.
+        partitions: how many there are, where it is given.
+        json: whether the output is JSON.
+    """
+
+    redis_url: Annotated[
+        str | None,
+        typer.Option("--redis-url", help="The server.", metavar="URL", show_default=False),
+    ] = None
+    prefix: Annotated[
+        str | None,
+        typer.Option("--prefix", help="What every key begins with.", show_default=False),
+    ] = None
+    partitions: Annotated[
+        int | None,
+        typer.Option("--partitions", help="How many partitions there are.", show_default=False),
+    ] = None
+    json: Annotated[bool, typer.Option("--json", help="Write JSON, for programs.")] = False
+
+    @property
+    def overrides(self) -> dict[str, Any]:
+        """The settings that were given."""
+        return {
+            "redis_url": self.redis_url,
+            "prefix": self.prefix,
+            "partitions": self.partitions,
+        }
+
+    def settings(self, **more: Any) -> Settings:
+        """Return the settings of this process.
+
+        Args:
+            more: settings that the command has options for; None means not given.
+
+        Raises:
+            SettingsError: for a wrong one.
+        """
+        from dtq_core.settings import load
+
+        return load({**self.overrides, **more})
+
+    def service_settings(self, **more: Any) -> Settings:
+        """Return the settings of a process that goes on; JSON is the form of its log lines then.
+
+        Arguments and errors as :meth:`settings`.
+        """
+        return self.settings(log_format="json" if self.json else None, **more)
+
+    def client(self) -> Client:
+        """Return a client, to be closed. Errors as of :class:`dtq_client.Client`."""
+        from dtq_client import Client
+
+        return Client(**self.overrides)
+
+    @contextlib.contextmanager
+    def store(self) -> Iterator[Store]:
+        """Open a store on a server that is fit, for looking only.
+
+        Raises:
+            DtqError: as of :class:`dtq_core.store.Store` and its ``check``.
+        """
+        from dtq_core.store import Store
+
+        store = Store(self.settings())
+        try:
+            store.check(lay_out=False)
+            yield store
+        finally:
+            store.close()
+
+
+def spread(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command whose parameter of type :class:`Common` is given as the options in it.
+
+    Args:
+        command: annotated as typer asks for; without such a parameter it is returned as it is.
+    """
+    signature = inspect.signature(command, eval_str=True)
+    own = [p for p in signature.parameters.values() if p.annotation is not Common]
+    if len(own) == len(signature.parameters):
+        return command
+    types = inspect.get_annotations(Common, eval_str=True)
+    shared = [
+        inspect.Parameter(
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=field.default,
+            annotation=types[field.name],
+        )
+        for field in fields(Common)
+    ]
+
+    @functools.wraps(command)
+    def spread_out(**values: Any) -> None:
+        common = Common(**{field.name: values.pop(field.name) for field in fields(Common)})
+        command(**values, common=common)
+
+    spread_out.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        parameters=[*(p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own), *shared]
+    )
+    return spread_out

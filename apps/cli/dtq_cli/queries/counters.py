@@ -1,0 +1,136 @@
+"""How many tasks stand where, and who works: figures of a whole deployment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from dtq_cli.queries.oldest import Waiting, oldest_waiting
+from dtq_core import reads
+from dtq_core.keyspace import Keyspace
+from dtq_core.reads import QueueInfo, Read, WorkerInfo
+from dtq_core.states import Status
+from dtq_core.store import Store
+
+_WAITING = (Status.SCHEDULED, Status.QUEUED, Status.RETRYING)
+
+
+class PartitionStats(msgspec.Struct, frozen=True):
+    """One partition.
+
+    Attributes:
+        prefix: what its keys begin with.
+        waiting: tasks that are scheduled, queued or to be retried.
+        running: tasks that run.
+        ended: tasks that ever ended.
+        leader: the scheduler that leads it; None where none does.
+    """
+
+    prefix: str
+    waiting: int
+    running: int
+    ended: int
+    leader: str | None
+
+
+class Stats(msgspec.Struct, frozen=True):
+    """A deployment in figures.
+
+    Attributes:
+        tasks: by status; waiting and running ones now, ended ones ever.
+        oldest_waiting: the entry that has waited longest for a worker; None where none waits.
+        dead_letters: entries of the dead-letter streams.
+        queues: how many there are.
+        workers: how many live.
+        partitions: each partition.
+    """
+
+    tasks: dict[str, int]
+    oldest_waiting: Waiting | None
+    dead_letters: int
+    queues: int
+    workers: int
+    partitions: list[PartitionStats]
+
+
+def all_queues(store: Store) -> list[QueueInfo]:
+    """Return the counters of each queue, added up over the partitions.
+
+    Raises:
+        RedisError: if the server cannot say.
+    """
+    by_name: dict[str, list[QueueInfo]] = {}
+    for keys in store.partitions.all:
+        for info in _queues_of(store, keys):
+            by_name.setdefault(info.queue, []).append(info)
+    return [_added(name, infos) for name, infos in sorted(by_name.items())]
+
+
+def live_workers(store: Store) -> list[WorkerInfo]:
+    """Return the live workers, by id. A worker says the same in each partition.
+
+    Raises:
+        RedisError: if the server cannot say.
+    """
+    keys = store.partitions.all[0]
+    ids = store.read(reads.worker_ids(keys))
+    found = store.read(reads.workers(keys, ids))
+    return sorted(found, key=lambda worker: worker.id)
+
+
+def statistics(store: Store) -> Stats:
+    """Return the deployment in figures.
+
+    Raises:
+        RedisError: if the server cannot say.
+    """
+    queues = {keys.index: _queues_of(store, keys) for keys in store.partitions.all}
+    everything = _added("", [info for infos in queues.values() for info in infos])
+    return Stats(
+        tasks={status: getattr(everything, status.lower()) for status in Status},
+        oldest_waiting=oldest_waiting(
+            store, {index: [info.queue for info in infos] for index, infos in queues.items()}
+        ),
+        dead_letters=sum(store.read(_dead_letters(keys)) for keys in store.partitions.all),
+        queues=len({info.queue for infos in queues.values() for info in infos}),
+        workers=len(live_workers(store)),
+        partitions=[
+            _partition(keys, queues[keys.index], store.read(_leader(keys)))
+            for keys in store.partitions.all
+        ],
+    )
+
+
+def _queues_of(store: Store, keys: Keyspace) -> list[QueueInfo]:
+    names = store.read(reads.queue_names(keys))
+    return store.read(reads.queues(keys, names))
+
+
+def _added(name: str, infos: Sequence[QueueInfo]) -> QueueInfo:
+    counters = [field for field in QueueInfo.__struct_fields__ if field != "queue"]
+    return QueueInfo(name, **{c: sum(getattr(info, c) for info in infos) for c in counters})
+
+
+def _partition(keys: Keyspace, queues: Sequence[QueueInfo], leader: str | None) -> PartitionStats:
+    added = _added("", queues)
+    counts = {status: getattr(added, status.lower()) for status in Status}
+    return PartitionStats(
+        prefix=keys.prefix,
+        waiting=sum(counts[status] for status in _WAITING),
+        running=counts[Status.RUNNING],
+        ended=sum(count for status, count in counts.items() if status.terminal),
+        leader=leader,
+    )
+
+
+def _leader(keys: Keyspace) -> Read[str | None]:
+    """Who leads: the first word of the lease, the second being its term."""
+    return Read(
+        [("GET", keys.leader)],
+        lambda replies: replies[0] and replies[0].decode("utf-8", "replace").partition(" ")[0],
+    )
+
+
+def _dead_letters(keys: Keyspace) -> Read[int]:
+    return Read([("XLEN", keys.dlq)], lambda replies: int(replies[0]))

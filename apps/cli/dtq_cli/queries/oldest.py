@@ -1,0 +1,114 @@
+"""The entry that has waited longest for a worker: exact, and cheap however many wait.
+
+The entries of a stream are in the order of time. Those that no worker holds are the ones behind
+the last that was delivered, and the ones that were given back, which a consumer of their own
+keeps. So the first of each, of every stream, are all that has to be looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from dtq_core import reads
+from dtq_core.clock import rfc3339
+from dtq_core.keyspace import GROUP, OVERDUE, Keyspace, bands_of
+from dtq_core.reads import Read
+from dtq_core.store import Store
+
+
+class Waiting(msgspec.Struct, frozen=True):
+    """An entry that waits for a worker.
+
+    Attributes:
+        queue: the queue it waits in.
+        band: its priority there.
+        since: when it was queued; RFC 3339, Redis time.
+        seconds: for how long.
+    """
+
+    queue: str
+    band: str
+    since: str
+    seconds: float
+
+
+class _Stream(NamedTuple):
+    queue: str
+    band: str
+    key: str
+
+
+def oldest_waiting(store: Store, queues: Mapping[int, Sequence[str]]) -> Waiting | None:
+    """Return the entry that has waited longest; None where none waits.
+
+    Args:
+        store: where to look.
+        queues: the names of the queues, by the index of their partition.
+
+    Raises:
+        RedisError: if the server cannot say.
+    """
+    now_ms = store.read(reads.now_ms())
+    first = [
+        entry
+        for keys in store.partitions.all
+        for entry in _first_of_each(store, keys, queues[keys.index])
+    ]
+    if not first:
+        return None
+    queued_ms, stream = min(first)
+    return Waiting(stream.queue, stream.band, rfc3339(queued_ms), (now_ms - queued_ms) / 1000)
+
+
+def _first_of_each(
+    store: Store, keys: Keyspace, queues: Sequence[str]
+) -> list[tuple[int, _Stream]]:
+    streams = [_Stream(q, b, keys.stream(q, b)) for q, b in bands_of(list(queues))]
+    streams = store.read(_existing(streams))
+    delivered = store.read(_delivered(streams))
+    return store.read(_first_waiting(streams, delivered))
+
+
+def _existing(streams: Sequence[_Stream]) -> Read[list[_Stream]]:
+    def decode(replies: list[Any]) -> list[_Stream]:
+        return [stream for stream, there in zip(streams, replies, strict=True) if there]
+
+    return Read([("EXISTS", stream.key) for stream in streams], decode)
+
+
+def _delivered(streams: Sequence[_Stream]) -> Read[list[str | None]]:
+    """The last entry of each stream that a worker was given; None where no worker ever came."""
+
+    def decode(replies: list[Any]) -> list[str | None]:
+        return [
+            next(
+                (g["last-delivered-id"].decode() for g in groups if g["name"] == GROUP.encode()),
+                None,
+            )
+            for groups in replies
+        ]
+
+    return Read([("XINFO GROUPS", stream.key) for stream in streams], decode)
+
+
+def _first_waiting(
+    streams: Sequence[_Stream], delivered: Sequence[str | None]
+) -> Read[list[tuple[int, _Stream]]]:
+    commands: list[tuple[Any, ...]] = []
+    asked: list[_Stream] = []
+    for stream, last in zip(streams, delivered, strict=True):
+        commands.append(("XRANGE", stream.key, f"({last}" if last else "-", "+", "COUNT", 1))
+        asked.append(stream)
+        if last is not None:
+            # In bytes, so that redis-py, which expects a summary, leaves the reply as it is.
+            commands.append((b"XPENDING", stream.key, GROUP, "-", "+", 1, OVERDUE))
+            asked.append(stream)
+
+    def decode(replies: list[Any]) -> list[tuple[int, _Stream]]:
+        pairs = zip(asked, replies, strict=True)
+        return [(int(reply[0][0].partition(b"-")[0]), stream) for stream, reply in pairs if reply]
+
+    return Read(commands, decode)

@@ -1,0 +1,79 @@
+"""The scheduler: in each partition a candidate that, while it leads, promotes and sweeps."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import secrets
+
+import structlog
+
+from dtq_core.calls import Calls
+from dtq_core.errors import DtqError
+from dtq_core.keyspace import Keyspace
+from dtq_core.settings import Settings
+from dtq_core.store import AsyncStore
+from dtq_scheduler.leader import Leader
+from dtq_scheduler.promoter import Promoter
+from dtq_scheduler.sweeper import Sweeper
+
+_log = structlog.get_logger("dtq.scheduler")
+
+_LONGEST_PAUSE_S = 2.0
+
+
+class Scheduler:
+    """Runs any number of times in a deployment; one at a time leads a partition."""
+
+    def __init__(self, settings: Settings, url: str | None = None) -> None:
+        """Set up; nothing is sent before :meth:`run`.
+
+        Args:
+            settings: of this process.
+            url: the server; found from the settings unless given.
+        """
+        self._settings = settings
+        self._store = AsyncStore(settings, url)
+        self._name = f"scheduler-{os.getpid()}-{secrets.token_hex(4)}"
+
+    async def run(self) -> None:
+        """Schedule until cancelled."""
+        pairs = zip(self._store.partitions.all, self._store.calls, strict=True)
+        try:
+            async with asyncio.TaskGroup() as group:
+                for keys, calls in pairs:
+                    group.create_task(self._serve(keys, calls), name="dtq-scheduler")
+        finally:
+            await self._store.close()
+
+    async def _serve(self, keys: Keyspace, calls: Calls) -> None:
+        leader = Leader(self._store, calls, self._name, self._settings.leader_lease)
+        promoter = Promoter(self._store, calls)
+        sweeper = Sweeper(self._store, keys, calls)
+        pause = 0.0
+        try:
+            while True:
+                try:
+                    rest = await self._pass(leader, promoter, sweeper)
+                except DtqError as error:
+                    if pause == 0:
+                        _log.warning("nothing can be scheduled", error=str(error))
+                    pause = rest = min(_LONGEST_PAUSE_S, 2 * pause or 0.1)
+                else:
+                    if pause:
+                        _log.info("tasks are scheduled again")
+                    pause = 0.0
+                await asyncio.sleep(rest)
+        finally:
+            with contextlib.suppress(DtqError):
+                await leader.resign()
+
+    async def _pass(self, leader: Leader, promoter: Promoter, sweeper: Sweeper) -> float:
+        """Do what is due, and return the seconds to the next look."""
+        tick = self._settings.scheduler_tick
+        if not await leader.leads():
+            return tick
+        due = min(await promoter.promote_due(), await sweeper.expire_due())
+        await sweeper.clear_workers()
+        return max(0.0, min(tick, due))

@@ -1,0 +1,52 @@
+"""The sweeper: expires what waited too long, and clears away workers that are gone."""
+
+from __future__ import annotations
+
+from dtq_core import reads
+from dtq_core.calls import Calls
+from dtq_core.clock import mono_s
+from dtq_core.keyspace import Keyspace
+from dtq_core.limits import MAX_BATCH_TASKS
+from dtq_core.store import AsyncStore
+
+_WORKERS_EVERY_S = 5.0
+
+
+class Sweeper:
+    """Sweeps one partition."""
+
+    def __init__(self, store: AsyncStore, keys: Keyspace, calls: Calls) -> None:
+        """Set up with a store, and the keys and calls of the partition."""
+        self._store = store
+        self._keys = keys
+        self._calls = calls
+        self._looked_s = 0.0
+
+    async def expire_due(self) -> float:
+        """Expire all that is due.
+
+        Returns:
+            Seconds until the next task expires; infinity where none has a TTL.
+
+        Raises:
+            RedisError: if Redis cannot do it.
+        """
+        while True:
+            done = await self._store.run(self._calls.expire(), retry_s=0)
+            if done.seen < MAX_BATCH_TASKS:
+                return done.next_ms / 1000 if done.next_ms >= 0 else float("inf")
+
+    async def clear_workers(self) -> None:
+        """Abandon for each worker whose description has run out; no more often than every 5 s.
+
+        Raises:
+            RedisError: if Redis cannot do it.
+        """
+        if mono_s() - self._looked_s < _WORKERS_EVERY_S:
+            return
+        self._looked_s = mono_s()
+        names = await self._store.read(reads.worker_ids(self._keys))
+        alive = {worker.id for worker in await self._store.read(reads.workers(self._keys, names))}
+        for worker in names:
+            if worker not in alive:
+                await self._store.abandon(worker)

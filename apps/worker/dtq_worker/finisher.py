@@ -1,0 +1,143 @@
+"""The finisher: group commit of outcomes.
+
+One ``finish`` is in flight; all outcomes that arrive meanwhile go in the next one. While Redis is
+away they are kept and sent again: the same lease gets the same answer, and one that was lost in the
+meantime is refused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import structlog
+
+from dtq_core.calls import Call, Calls, Ended
+from dtq_core.decide import Decision, Finish, Release
+from dtq_core.errors import RedisError, RedisFullError, RedisUnavailableError
+from dtq_core.failpoints import reach
+from dtq_core.limits import MAX_BATCH_TASKS
+from dtq_core.scripts import Code
+from dtq_core.store import AsyncStore
+from dtq_worker.held import Held
+
+_log = structlog.get_logger("dtq.finisher")
+_LONGEST_PAUSE_S = 2.0
+
+Item = tuple[Held, Decision]
+
+
+class Finisher:
+    """Sends the outcomes of one partition."""
+
+    def __init__(self, store: AsyncStore, calls: Calls, settled: Callable[[Held], None]) -> None:
+        """Set up.
+
+        Args:
+            store: to send through.
+            calls: of the partition.
+            settled: called for each claim once Redis has answered, whatever it answered.
+        """
+        self._store = store
+        self._calls = calls
+        self._settled = settled
+        self._waiting: list[Item] = []
+        self._in_flight = 0
+        self._arrived = asyncio.Event()
+        self._empty = asyncio.Event()
+        self._empty.set()
+
+    def put(self, held: Held, decision: Decision) -> None:
+        """Take an outcome; it is sent with the next batch."""
+        self._waiting.append((held, decision))
+        self._arrived.set()
+        self._empty.clear()
+
+    @property
+    def backlog(self) -> int:
+        """Outcomes that Redis has not confirmed."""
+        return len(self._waiting) + self._in_flight
+
+    async def drained(self) -> None:
+        """Wait until every outcome is confirmed."""
+        await self._empty.wait()
+
+    async def run(self) -> None:
+        """Send batches until cancelled."""
+        while True:
+            await self._arrived.wait()
+            batch = self._waiting[:MAX_BATCH_TASKS]
+            del self._waiting[: len(batch)]
+            self._in_flight = len(batch)
+            reach("finish.before")
+            await self._commit(batch)
+            reach("finish.after")
+            self._in_flight = 0
+            if not self._waiting:
+                self._arrived.clear()
+                self._empty.set()
+
+    async def _commit(self, batch: Sequence[Item]) -> None:
+        finishes = [(held, what) for held, what in batch if isinstance(what, Finish)]
+        releases = [(held, what) for held, what in batch if isinstance(what, Release)]
+        if finishes:
+            await self._send(finishes, self._calls.finish)
+        if releases:
+            await self._send(releases, self._calls.release)
+
+    async def _send(
+        self,
+        items: Sequence[tuple[Held, Any]],
+        make: Callable[[Sequence[Any]], Call[list[Ended]]],
+    ) -> None:
+        try:
+            answers = await self._until_answered(make([what for _, what in items]))
+        except RedisError as error:
+            await self._send_singly(items, make, error)
+            return
+        for (held, _), answer in zip(items, answers, strict=True):
+            if answer.code not in {Code.OK, Code.AGAIN}:
+                _log.warning(
+                    "outcome refused",
+                    task_id=held.claim.task_id,
+                    answer=answer.code.name,
+                    status=answer.status,
+                )
+            self._settled(held)
+
+    async def _send_singly(
+        self,
+        items: Sequence[tuple[Held, Any]],
+        make: Callable[[Sequence[Any]], Call[list[Ended]]],
+        error: RedisError,
+    ) -> None:
+        """A batch that the server refuses whole: one bad item must not hold up the others.
+
+        The bad one itself stays pending; the reaper takes it after the visibility timeout.
+        """
+        if len(items) > 1:
+            for item in items:
+                await self._send([item], make)
+            return
+        held = items[0][0]
+        _log.error("outcome cannot be stored", task_id=held.claim.task_id, error=str(error))
+        self._settled(held)
+
+    async def _until_answered(self, call: Call[list[Ended]]) -> list[Ended]:
+        """Send until there is an answer; say once that there is none, and once that there is."""
+        pause = 0.05
+        waiting = False
+        while True:
+            try:
+                answers = await self._store.run(call, retry_s=0)
+            except (RedisUnavailableError, RedisFullError) as error:
+                if not waiting:
+                    _log.warning("outcomes are held", backlog=self.backlog, error=str(error))
+                waiting = True
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, _LONGEST_PAUSE_S)
+            else:
+                if waiting:
+                    _log.info("outcomes are stored again")
+                return answers

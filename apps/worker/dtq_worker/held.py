@@ -1,0 +1,67 @@
+"""What a worker has in its hands: one claim, how it runs, and why it is to stop."""
+
+from __future__ import annotations
+
+import asyncio
+from enum import Enum
+
+from dtq_core.clock import mono_s
+from dtq_core.record import Claim
+from dtq_tasks import Context
+
+
+class Stop(Enum):
+    """Why a running handler is told to stop."""
+
+    CANCEL = "cancelling was asked for"
+    LOST = "the lease was lost"
+    TIMEOUT = "the attempt took too long"
+    SHUTDOWN = "the worker stops"
+
+
+class Held:
+    """One claim in hand.
+
+    Attributes:
+        claim: the attempt and its lease.
+        renewed_s: when its lease was last known to be good, monotonic.
+        name: the task's name, once it is known.
+        context: what the handler sees, once it runs.
+        work: the asyncio task that executes it.
+        in_thread: whether the handler runs in a thread, which cannot be interrupted.
+        stop: why it was told to stop, if it was.
+        reported: whether its outcome is out; what comes later is dropped.
+    """
+
+    __slots__ = ("claim", "context", "in_thread", "name", "renewed_s", "reported", "stop", "work")
+
+    def __init__(self, claim: Claim, renewed_s: float) -> None:
+        self.claim = claim
+        self.renewed_s = renewed_s
+        self.name = ""
+        self.context: Context | None = None
+        self.work: asyncio.Task[None] | None = None
+        self.in_thread = False
+        self.stop: Stop | None = None
+        self.reported = False
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """Task id and lease: a task can be held again while an older attempt still runs."""
+        return self.claim.task_id, self.claim.lease
+
+    def interrupt(self, stop: Stop) -> None:
+        """Tell the handler to stop; the first reason counts. On the loop's own thread only."""
+        if self.stop is not None or self.reported:
+            return
+        self.stop = stop
+        if self.context is not None:
+            self.context.request_cancel()
+        if self.work is not None and not self.in_thread:
+            self.work.cancel()
+
+
+def new_held(claims: list[Claim]) -> list[Held]:
+    """Take claims in hand, as of now."""
+    now = mono_s()
+    return [Held(claim, now) for claim in claims]

@@ -1,0 +1,173 @@
+"""How tasks come into a worker's hands: one partition's claims, reclaims and adoptions.
+
+They happen one at a time. So whatever is pending for this worker and not in hand, while none of
+them is under way, was given to it in a reply that it never saw; ``adopt`` takes that up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Sequence
+
+import structlog
+
+from dtq_core.calls import Call, Calls, Taken
+from dtq_core.clock import mono_s
+from dtq_core.errors import RedisError
+from dtq_core.failpoints import reach
+from dtq_core.store import AsyncStore
+from dtq_worker.bands import BandOrder
+from dtq_worker.held import Held, new_held
+from dtq_worker.leases import LeaseKeeper
+from dtq_worker.slots import Slots
+
+_log = structlog.get_logger("dtq.intake")
+
+_CLOSE_GRACE_S = 1.0
+
+
+class Intake:
+    """Takes tasks of one partition, and hands them to the executor."""
+
+    def __init__(
+        self,
+        store: AsyncStore,
+        calls: Calls,
+        worker: str,
+        order: BandOrder,
+        slots: Slots,
+        leases: LeaseKeeper,
+        start: Callable[[Held], None],
+    ) -> None:
+        """Set up.
+
+        Args:
+            store: to call through.
+            calls: of the partition.
+            worker: this worker's id.
+            order: in which the bands are read.
+            slots: the free places.
+            leases: keeps what is taken.
+            start: begins to execute a claim.
+        """
+        self._store = store
+        self._calls = calls
+        self._worker = worker
+        self._order = order
+        self._slots = slots
+        self._leases = leases
+        self._start = start
+        self._lock = asyncio.Lock()
+        self._open = asyncio.Event()
+        self._open.set()
+        self._unsure = False
+        self._reclaim_due = False
+        self._adopted_s = mono_s()
+        self._adopt_every_s = store.settings.visibility_timeout / 3
+        self._cursors: dict[tuple[str, str], bytes] = {}
+
+    async def claim(self) -> int:
+        """Claim for the free slots; what dead workers left comes first.
+
+        Returns:
+            How many more could have been taken: 0 when every slot was filled, or more may be there.
+
+        Raises:
+            RedisError: if Redis cannot answer; what it may have given is adopted later.
+        """
+        await self._open.wait()
+        async with self._lock:
+            await self._adopt_if_due()
+            if self._reclaim_due:
+                await self._reclaim()
+            asked = self._slots.free
+            if asked <= 0:
+                return 0
+            reach("claim.before")
+            taken = await self._take(self._calls.claim(self._worker, asked, self._order.next()))
+            reach("claim.after")
+            if taken.overdue:
+                await self._reclaim()
+                return 0
+            return max(0, asked - len(taken.claims))
+
+    async def reclaim(self) -> None:
+        """Take what other workers lost, for the free slots, now or as soon as there is one.
+
+        Errors as :meth:`claim`.
+        """
+        await self._open.wait()
+        async with self._lock:
+            await self._adopt_if_due()
+            await self._reclaim()
+
+    async def close(self) -> None:
+        """Take nothing more. A call under way may end; what it brings is held, not started."""
+        self._open.clear()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_CLOSE_GRACE_S), self._lock:
+                pass
+
+    async def adopt_unseen(self) -> None:
+        """Take up what came in a reply that was lost, to be given back. Errors as :meth:`claim`."""
+        async with self._lock:
+            if self._unsure:
+                await self._adopt()
+
+    async def _reclaim(self) -> None:
+        """A worker that is never idle still reclaims: with no slot free it is due at the next."""
+        self._reclaim_due = self._slots.free <= 0
+        if self._reclaim_due or not self._leases.fresh:
+            return
+        bands = self._order.next()
+        cursors = [self._cursors.get(band, b"0-0") for band in bands]
+        idle_ms = self._leases.fleet_visibility_ms
+        call = self._calls.reclaim(self._worker, self._slots.free, idle_ms, bands, cursors)
+        reach("reclaim.before")
+        taken = await self._take(call)
+        reach("reclaim.after")
+        self._cursors.update(zip(bands, taken.cursors, strict=True))
+
+    async def _adopt_if_due(self) -> None:
+        if self._unsure or mono_s() - self._adopted_s >= self._adopt_every_s:
+            await self._adopt()
+
+    async def _adopt(self) -> None:
+        known = [held.claim.entry for held in self._leases.all()]
+        await self._take(self._calls.adopt(self._worker, known, self._order.next()))
+        self._unsure = False
+        self._adopted_s = mono_s()
+
+    async def _take(self, call: Call[Taken]) -> Taken:
+        sent_s = mono_s()
+        try:
+            taken = await self._store.run(call)
+        except BaseException:  # cancelled as well: the reply is lost
+            self._unsure = True
+            raise
+        if taken.corrupt:
+            _log.error("keys or records that are not dtq's were passed over", count=taken.corrupt)
+        if taken.claims:
+            held = new_held(taken.claims)
+            self._leases.add(held)
+            self._slots.take(len(held))
+            for item in await self._still_ours(held, mono_s() - sent_s):
+                if self._open.is_set():
+                    self._start(item)
+        return taken
+
+    async def _still_ours(self, held: Sequence[Held], waited_s: float) -> Sequence[Held]:
+        """A reply that took long (the loop was blocked) may name leases that are lost by now."""
+        if waited_s < self._adopt_every_s:
+            return held
+        try:
+            ours = await asyncio.to_thread(self._leases.verify, held)
+        except RedisError:
+            ours = []
+        lost = {item.key for item in held} - {item.key for item in ours}
+        for item in held:
+            if item.key in lost:
+                self._leases.forget(item)
+                self._slots.give()
+        return ours

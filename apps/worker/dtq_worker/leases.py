@@ -1,0 +1,195 @@
+"""The lease keeper: says that this worker lives, and renews what it holds.
+
+It has a thread and a connection of its own, so that a handler that blocks the loop loses nothing.
+It is the last part of a worker to stop.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+import structlog
+
+from dtq_core.calls import Arg, Calls, batches
+from dtq_core.clock import mono_s, wall_ms
+from dtq_core.errors import DtqError
+from dtq_core.limits import RENEWALS_PER_VISIBILITY
+from dtq_core.scripts import Code
+from dtq_core.settings import Settings
+from dtq_core.store import Store
+from dtq_worker.held import Held, Stop
+
+_log = structlog.get_logger("dtq.leases")
+
+_SHORTEST_TICK_S = 0.05
+_LONGEST_TICK_S = 0.5
+_SHOWN_RUNNING = 100
+_encoder = msgspec.json.Encoder()
+
+
+class LeaseKeeper:
+    """Knows every claim in hand, and keeps its lease."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        url: str,
+        worker: str,
+        queues: Sequence[str],
+        names: Sequence[str],
+        interrupt: Callable[[Held, Stop], None],
+    ) -> None:
+        """Set up; :meth:`start` begins.
+
+        Args:
+            settings: of this process.
+            url: the server.
+            worker: this worker's id.
+            queues: what it serves.
+            names: the tasks that it knows.
+            interrupt: called from the keeper's thread for a claim that is to stop.
+        """
+        self._store = Store(settings, url)
+        self._worker = worker
+        self._interrupt = interrupt
+        self._visibility_ms = int(settings.visibility_timeout * 1000)
+        self._renew_after_s = settings.visibility_timeout / RENEWALS_PER_VISIBILITY
+        self._tick_s = min(_LONGEST_TICK_S, max(_SHORTEST_TICK_S, self._renew_after_s / 3))
+        self._lock = threading.Lock()
+        self._held: dict[tuple[str, int], Held] = {}
+        self._cancels = [0] * len(self._store.calls)
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="dtq-leases", daemon=True)
+        self.fleet_visibility_ms = self._visibility_ms
+        self.renewed_s = mono_s()
+        self._description: dict[str, Arg] = {
+            "host": socket.gethostname(),
+            "pid": os.getpid(),
+            "started_ms": wall_ms(),
+            "concurrency": settings.concurrency,
+            "queues": _encoder.encode(list(queues)),
+            "tasks": _encoder.encode(list(names)),
+        }
+
+    @property
+    def fresh(self) -> bool:
+        """Whether renewals got through lately; a worker just thawed must renew before it reaps."""
+        return mono_s() - self.renewed_s < self._renew_after_s * 2
+
+    def start(self) -> None:
+        """Begin to beat and renew."""
+        self._thread.start()
+
+    def add(self, held: Sequence[Held]) -> None:
+        """Keep the leases of new claims."""
+        with self._lock:
+            for item in held:
+                self._held[item.key] = item
+
+    def forget(self, held: Held) -> None:
+        """Let go of a claim whose outcome is stored, or whose lease is lost."""
+        with self._lock:
+            self._held.pop(held.key, None)
+
+    def all(self) -> list[Held]:
+        """Every claim in hand."""
+        with self._lock:
+            return list(self._held.values())
+
+    def verify(self, held: Sequence[Held]) -> list[Held]:
+        """Renew at once, blocking, and return those whose lease is still current.
+
+        Raises:
+            RedisError: if Redis cannot say.
+        """
+        return [item for item, code in self._renew(held) if code is Code.OK]
+
+    def stop(self) -> None:
+        """Stop renewing, and close the connection."""
+        self._stopping.set()
+        self._thread.join()
+        self._store.close()
+
+    def _run(self) -> None:
+        failing = False
+        while True:
+            try:
+                self._tick()
+            except DtqError as error:
+                if not failing:
+                    _log.warning("leases cannot be renewed", error=str(error))
+                failing = True
+            else:
+                if failing:
+                    _log.info("leases are renewed again")
+                failing = False
+            if self._stopping.wait(self._tick_s):
+                return
+
+    def _tick(self) -> None:
+        asked = self._beat()
+        now = mono_s()
+        due = [
+            item
+            for item in self.all()
+            if asked
+            or now - item.renewed_s >= self._renew_after_s - self._tick_s
+            or (item.context is not None and item.context.has_progress)
+        ]
+        for item, code in self._renew(due):
+            if code is Code.CANCEL:
+                self._interrupt(item, Stop.CANCEL)
+            elif code is not Code.OK:
+                self.forget(item)
+                self._interrupt(item, Stop.LOST)
+        self.renewed_s = mono_s()
+
+    def _beat(self) -> bool:
+        """Say that this worker lives; return whether it was asked to cancel something."""
+        asked = False
+        description = {**self._description, "running": _encoder.encode(self._running())}
+        longest = self._visibility_ms
+        for index, calls in enumerate(self._store.calls):
+            call = calls.beat(
+                self._worker, 3 * self._visibility_ms, self._visibility_ms, description
+            )
+            beat = self._store.run(call, retry_s=0)
+            asked = asked or beat.cancels != self._cancels[index]
+            self._cancels[index] = beat.cancels
+            longest = max(longest, beat.visibility_ms)
+        self.fleet_visibility_ms = longest
+        return asked
+
+    def _running(self) -> list[dict[str, Any]]:
+        return [
+            {"id": item.claim.task_id, "name": item.name, "since_ms": item.claim.started_ms}
+            for item in self.all()[:_SHOWN_RUNNING]
+        ]
+
+    def _renew(self, items: Sequence[Held]) -> list[tuple[Held, Code]]:
+        answered: list[tuple[Held, Code]] = []
+        for calls, group in self._by_partition(items):
+            for batch in batches(group):
+                sent_s = mono_s()
+                leases = [(*item.key, _progress(item)) for item in batch]
+                codes = self._store.run(calls.renew(self._worker, leases), retry_s=0)
+                for item, code in zip(batch, codes, strict=True):
+                    item.renewed_s = sent_s
+                    answered.append((item, code))
+        return answered
+
+    def _by_partition(self, items: Sequence[Held]) -> list[tuple[Calls, list[Held]]]:
+        groups: dict[int, list[Held]] = {}
+        for item in items:
+            index = self._store.keys_of(item.claim.task_id).index
+            groups.setdefault(index, []).append(item)
+        return [(self._store.calls[index], group) for index, group in groups.items()]
+
+
+def _progress(held: Held) -> bytes:
+    return (held.context.take_progress() if held.context is not None else None) or b""

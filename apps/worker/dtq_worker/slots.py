@@ -1,0 +1,34 @@
+"""The free places of a worker: how many more tasks it may run now."""
+
+from __future__ import annotations
+
+import asyncio
+
+
+class Slots:
+    """Counts places, and lets one loop wait for a free one."""
+
+    def __init__(self, total: int) -> None:
+        """Begin with all places free.
+
+        Args:
+            total: how many there are.
+        """
+        self.total = total
+        self.free = total
+        self._freed = asyncio.Event()
+
+    def take(self, n: int) -> None:
+        """Occupy places; adopted tasks may drive the number of free ones below zero."""
+        self.free -= n
+
+    def give(self) -> None:
+        """Free one place."""
+        self.free += 1
+        self._freed.set()
+
+    async def some_free(self) -> None:
+        """Wait until at least one place is free."""
+        while self.free <= 0:
+            self._freed.clear()
+            await self._freed.wait()

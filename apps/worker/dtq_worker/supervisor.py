@@ -1,0 +1,200 @@
+"""The supervisor: starts worker processes, and deals with their deaths. It runs no user code.
+
+The moment a child dies, what it held is made overdue (``abandon``), so that any worker takes it at
+once, not after the visibility timeout.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import socket
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+
+import msgspec
+import structlog
+
+from dtq_core.cancelling import cancel
+from dtq_core.clock import mono_s
+from dtq_core.errors import RedisError, WorkerStartError
+from dtq_core.settings import Settings
+from dtq_core.store import AsyncStore
+from dtq_scheduler import Scheduler
+from dtq_worker.child import EXIT_CANNOT_START, EXIT_HURRIED, MAX_REFUSAL_BYTES, Orders
+from dtq_worker.identity import new_worker_id
+
+_log = structlog.get_logger("dtq.supervisor")
+
+_STEADY_S = 5.0
+"""A child that lived this long is started again at once."""
+_LONGEST_BACKOFF_S = 30.0
+_KILL_AFTER_S = 15.0
+"""How long beyond its grace time a stopping child may live."""
+
+
+class Supervisor:
+    """Keeps a number of worker processes alive."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        modules: Sequence[str],
+        queues: Sequence[str] | None = None,
+        *,
+        scheduler: bool = True,
+        allow_eviction: bool = False,
+    ) -> None:
+        """Set up; nothing is started before :meth:`run`.
+
+        Args:
+            settings: of this process, for all children.
+            modules: what they import for handlers.
+            queues: what they serve; unless given, the queues of the handlers.
+            scheduler: whether a scheduler candidate runs here.
+            allow_eviction: whether to work on a server that may throw tasks away.
+        """
+        self._settings = settings
+        self._modules = list(modules)
+        self._queues = None if queues is None else list(queues)
+        self._allow_eviction = allow_eviction
+        self._store = AsyncStore(settings)
+        self._scheduler = Scheduler(settings, self._store.url) if scheduler else None
+        self._children: dict[str, asyncio.subprocess.Process] = {}
+        self._abandoning: set[asyncio.Task[None]] = set()
+        self._stopping = asyncio.Event()
+        self._exit_code = 0
+        self._refusal: str | None = None
+
+    async def run(self) -> int:
+        """Supervise until told to stop by SIGTERM or SIGINT.
+
+        Returns:
+            The exit code: 0 after an orderly stop, 1 when hurried.
+
+        Raises:
+            RedisError: if the server cannot be reached or is not fit, before any child is started.
+            WorkerStartError: if no child can start, with the reason that the first one gave.
+        """
+        await self._store.check(eviction_matters=not self._allow_eviction)
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self.stop)
+        scheduling = asyncio.create_task(self._scheduler.run()) if self._scheduler else None
+        keepers = [
+            asyncio.create_task(self._keep(), name="dtq-keeper")
+            for _ in range(self._settings.processes)
+        ]
+        try:
+            await asyncio.gather(*keepers)
+            await asyncio.gather(*self._abandoning)
+        finally:
+            if scheduling is not None:
+                await cancel(scheduling)
+            await self._store.close()
+        if self._refusal is not None:
+            raise WorkerStartError(self._refusal)
+        return self._exit_code
+
+    def stop(self) -> None:
+        """Stop all children in order; a second call makes them give everything back at once."""
+        if self._stopping.is_set():
+            self._exit_code = 1
+        self._stopping.set()
+        for process in self._children.values():
+            _signal(process, signal.SIGTERM)
+
+    async def _keep(self) -> None:
+        """Keep one place filled."""
+        backoff = 0.0
+        while not self._stopping.is_set():
+            started_s = mono_s()
+            worker_id = new_worker_id()
+            code = await self._one_life(worker_id)
+            if code == EXIT_CANNOT_START:
+                self.stop()
+                return
+            if code != 0:
+                self._mourn(worker_id, code)
+            if self._stopping.is_set():
+                return
+            steady = mono_s() - started_s >= _STEADY_S
+            backoff = 0.0 if steady or code == 0 else min(_LONGEST_BACKOFF_S, 2 * backoff or 0.1)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(backoff):
+                    await self._stopping.wait()
+
+    async def _one_life(self, worker_id: str) -> int:
+        """Start a child, wait for its end, and return its exit code."""
+        line, its_end = socket.socketpair()
+        with line:
+            with its_end:
+                process = await asyncio.create_subprocess_exec(
+                    sys.executable, "-m", "dtq_worker.child", stdin=its_end.fileno()
+                )
+            self._children[worker_id] = process
+            try:
+                self._give_orders(line, worker_id)
+                if self._stopping.is_set():  # the signal came while it was being started
+                    _signal(process, signal.SIGTERM)
+                code = await self._until_ended(process)
+            finally:
+                del self._children[worker_id]
+            if code == EXIT_CANNOT_START and self._refusal is None:
+                self._refusal = _last_words(line)
+            return code
+
+    def _give_orders(self, line: socket.socket, worker_id: str) -> None:
+        orders = Orders(
+            worker_id,
+            self._modules,
+            self._queues,
+            {**asdict(self._settings), "redis_url": self._store.url},
+            self._allow_eviction,
+        )
+        with contextlib.suppress(ConnectionError):  # it died at once; its exit code tells
+            line.sendall(msgspec.json.encode(orders) + b"\n")
+
+    async def _until_ended(self, process: asyncio.subprocess.Process) -> int:
+        ended = asyncio.create_task(process.wait())
+        stopping = asyncio.create_task(self._stopping.wait())
+        await asyncio.wait([ended, stopping], return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        if not ended.done():
+            limit = self._settings.shutdown_grace + _KILL_AFTER_S
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(limit):
+                    return await asyncio.shield(ended)
+            _log.error("a worker process does not stop and is killed", pid=process.pid)
+            _signal(process, signal.SIGKILL)
+        return await ended
+
+    def _mourn(self, worker_id: str, code: int) -> None:
+        """A child died: free what it held, in the background, however long Redis is away."""
+        if not (self._stopping.is_set() and code in {EXIT_HURRIED, -signal.SIGTERM}):
+            _log.error("a worker process died", worker=worker_id, exit_code=code)
+        task = asyncio.create_task(self._abandon(worker_id), name="dtq-abandon")
+        self._abandoning.add(task)
+        task.add_done_callback(self._abandoning.discard)
+
+    async def _abandon(self, worker_id: str) -> None:
+        try:
+            await self._store.abandon(worker_id)
+        except RedisError as error:  # the reaper does it after the visibility timeout
+            _log.warning("its tasks wait for the reaper", worker=worker_id, error=str(error))
+
+
+def _last_words(line: socket.socket) -> str:
+    """Why a child that has ended could not start."""
+    line.setblocking(False)
+    try:
+        return line.recv(MAX_REFUSAL_BYTES).decode("utf-8", "replace")
+    except BlockingIOError:
+        return "a worker process ended before it was ready, and gave no reason"
+
+
+def _signal(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        process.send_signal(number)

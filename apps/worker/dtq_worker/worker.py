@@ -1,0 +1,238 @@
+"""A worker: its parts, put together, started and stopped in order.
+
+:class:`Worker` is what a child process runs, and what a program may run inside its own event loop
+(tests, an ASGI lifespan).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import structlog
+
+from dtq_core.cancelling import cancel
+from dtq_core.clock import mono_s
+from dtq_core.errors import DtqError
+from dtq_core.limits import check_name
+from dtq_core.outcome import GivenBack
+from dtq_core.record import DEFAULT_QUEUE
+from dtq_core.settings import Settings, load
+from dtq_core.store import AsyncStore
+from dtq_scheduler import Scheduler
+from dtq_tasks import Registry, default_registry
+from dtq_worker.bands import BandOrder
+from dtq_worker.claimer import BLOCK_S, Claimer
+from dtq_worker.executor import STUCK_AFTER_S, Executor
+from dtq_worker.finisher import Finisher
+from dtq_worker.held import Held, Stop
+from dtq_worker.identity import new_worker_id
+from dtq_worker.intake import Intake
+from dtq_worker.leases import LeaseKeeper
+from dtq_worker.reaper import Reaper
+from dtq_worker.slots import Slots
+
+_log = structlog.get_logger("dtq.worker")
+
+_FINISH_GRACE_S = 5.0
+"""How long a stopping worker tries to store its last outcomes."""
+
+
+class Worker:
+    """Runs tasks of some queues, in the event loop that calls :meth:`run`."""
+
+    def __init__(
+        self,
+        registry: Registry = default_registry,
+        queues: Sequence[str] | None = None,
+        *,
+        worker_id: str | None = None,
+        scheduler: bool = True,
+        allow_eviction: bool = False,
+        settings: Settings | None = None,
+        **overrides: Any,
+    ) -> None:
+        """Set up a worker; nothing is sent before :meth:`run`.
+
+        Args:
+            registry: the handlers.
+            queues: what to serve; unless given, the queues of the handlers and ``default``.
+            worker_id: its name; made up unless given.
+            scheduler: whether it also runs a scheduler candidate.
+            allow_eviction: whether to work on a server that may throw tasks away.
+            settings: of this process, loaded unless given.
+            overrides: single settings by name.
+
+        Raises:
+            InputError: for a bad name or setting.
+            RedisUnavailableError: when no server is named and none runs for this project.
+        """
+        self.settings = settings if settings is not None else load(overrides)
+        self.id = worker_id or new_worker_id()
+        self.queues = [check_name("queue name", q) for q in queues or served_queues(registry)]
+        self._registry = registry
+        self._eviction_matters = not allow_eviction
+        self._store = AsyncStore(self.settings)
+        self._waiter = AsyncStore(self.settings, self._store.url, block_s=BLOCK_S)
+        self._slots = Slots(self.settings.concurrency)
+        self._leases = LeaseKeeper(
+            self.settings,
+            self._store.url,
+            self.id,
+            self.queues,
+            registry.names(),
+            self._interrupt_from_thread,
+        )
+        self._finishers = [
+            Finisher(self._store, calls, self._leases.forget) for calls in self._store.calls
+        ]
+        self._executor = Executor(
+            registry, self.settings, self._slots, self._finisher_of, self._on_stuck
+        )
+        self._scheduler = Scheduler(self.settings, self._store.url) if scheduler else None
+        self._intakes: list[Intake] = []
+        self._claimers: list[Claimer] = []
+        self._stop = asyncio.Event()
+        self._hurry = asyncio.Event()
+        self.running = asyncio.Event()
+
+    async def run(self) -> None:
+        """Work until :meth:`stop` is called, then give back what is left.
+
+        Raises:
+            RedisUnfitError: if the server is too old, evicts, or is laid out otherwise.
+            RedisUnavailableError: if it cannot be reached at the start.
+        """
+        self._loop = asyncio.get_running_loop()
+        await self._store.check(eviction_matters=self._eviction_matters)
+        self._leases.start()
+        self._assemble()
+        finishing = [asyncio.create_task(f.run(), name="dtq-finisher") for f in self._finishers]
+        taking = [asyncio.create_task(c.run(), name="dtq-claimer") for c in self._claimers]
+        taking += [asyncio.create_task(r.run(), name="dtq-reaper") for r in self._reapers()]
+        if self._scheduler is not None:
+            taking.append(asyncio.create_task(self._scheduler.run(), name="dtq-scheduler"))
+        self.running.set()
+        _log.info("worker started", worker=self.id, queues=self.queues)
+        try:
+            await self._until_stopped([*taking, *finishing])
+        finally:
+            await self._shut_down(taking, finishing)
+
+    def stop(self) -> None:
+        """Stop in order; a second call gives everything back at once. On the loop's thread."""
+        if self._stop.is_set():
+            self._hurry.set()
+        self._stop.set()
+
+    @property
+    def hurried(self) -> bool:
+        """Whether it was told twice to stop."""
+        return self._hurry.is_set()
+
+    @property
+    def executed(self) -> int:
+        """How many attempts it has run to their end."""
+        return self._executor.executed
+
+    def _assemble(self) -> None:
+        for keys, calls in zip(self._store.partitions.all, self._store.calls, strict=True):
+            order = BandOrder(self.queues, self.settings.band_order, random.Random())
+            intake = Intake(
+                self._store, calls, self.id, order, self._slots, self._leases, self._executor.start
+            )
+            self._intakes.append(intake)
+            self._claimers.append(Claimer(self._waiter, keys, self.queues, intake, self._slots))
+
+    def _reapers(self) -> list[Reaper]:
+        interval = self.settings.reaper_interval
+        return [Reaper(intake, interval, random.Random()) for intake in self._intakes]
+
+    async def _until_stopped(self, parts: Sequence[asyncio.Task[None]]) -> None:
+        """Wait for the stop; a part that ends before is a bug, and ends the worker."""
+        stopped = asyncio.create_task(self._stop.wait())
+        try:
+            await asyncio.wait([stopped, *parts], return_when=asyncio.FIRST_COMPLETED)
+            for part in parts:
+                if part.done():
+                    part.result()
+        finally:
+            stopped.cancel()
+
+    async def _shut_down(
+        self, taking: Sequence[asyncio.Task[None]], finishing: Sequence[asyncio.Task[None]]
+    ) -> None:
+        """Claim nothing more, wait, give back the rest, store the outcomes; renew to the last."""
+        _log.info("worker stops", worker=self.id, running=len(self._leases.all()))
+        await asyncio.gather(*(intake.close() for intake in self._intakes))
+        await cancel(*taking)
+        await self._give_back_unstarted()
+        await self._drain(self.settings.shutdown_grace)
+        await self._give_back()
+        for finisher in self._finishers:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_FINISH_GRACE_S):
+                    await finisher.drained()
+        await cancel(*finishing)
+        await asyncio.to_thread(self._leases.stop)
+        await self._leave()
+        self._executor.close()
+        await self._waiter.close()
+        await self._store.close()
+        _log.info("worker stopped", worker=self.id)
+
+    async def _drain(self, grace_s: float) -> None:
+        """Wait for what runs, until the grace time is over or a second stop asks to hurry."""
+        end = mono_s() + grace_s
+        while self._running() and not self._hurry.is_set() and mono_s() < end:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(0.05):
+                    await self._hurry.wait()
+
+    def _running(self) -> list[Held]:
+        return [held for held in self._leases.all() if not held.reported]
+
+    async def _give_back_unstarted(self) -> None:
+        """Release what came too late to be started, and what came in a reply that was lost."""
+        for intake in self._intakes:
+            with contextlib.suppress(DtqError):
+                await intake.adopt_unseen()
+        for held in self._running():
+            if held.work is None:
+                self._executor.report(held, GivenBack("the worker stops"))
+
+    async def _give_back(self) -> None:
+        """Interrupt what still runs and release it."""
+        for held in self._running():
+            held.interrupt(Stop.SHUTDOWN)
+        work = [held.work for held in self._running() if held.work and not held.in_thread]
+        if work:
+            await asyncio.wait(work, timeout=STUCK_AFTER_S)
+        for held in self._running():
+            self._executor.report(held, GivenBack("the worker stops"))
+
+    async def _leave(self) -> None:
+        """Leave no consumer behind; what is still pending for this worker becomes overdue."""
+        for claimer in self._claimers:
+            await claimer.pass_on()
+        with contextlib.suppress(DtqError):
+            await self._store.abandon(self.id)
+
+    def _finisher_of(self, task_id: str) -> Finisher:
+        return self._finishers[self._store.keys_of(task_id).index]
+
+    def _interrupt_from_thread(self, held: Held, stop: Stop) -> None:
+        self._loop.call_soon_threadsafe(held.interrupt, stop)
+
+    def _on_stuck(self, held: Held) -> None:
+        _log.error("a handler does not stop; its worker is replaced", task_id=held.claim.task_id)
+        self.stop()
+
+
+def served_queues(registry: Registry) -> list[str]:
+    """Return the queues of all handlers, and ``default``, sorted."""
+    names = (registry.get(name) for name in registry.names())
+    return sorted({DEFAULT_QUEUE, *(task.defaults.queue for task in names if task is not None)})

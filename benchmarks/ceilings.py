@@ -1,0 +1,86 @@
+"""What this machine and this server allow at most, measured in the same run as dtq.
+
+bare streams   XADD, XREADGROUP and XACK in pipelines: no record, no result, nothing kept
+same writes    what dtq writes for a task that succeeds, in batched scripts with no checks, and no
+               handlers: status, attempt, result, event, acknowledgement
+"""
+
+from __future__ import annotations
+
+import time
+
+from bench_server import Server
+
+from dtq import Client
+from dtq_core.connections import Link
+from dtq_core.scripts import Script
+
+BATCH = 100
+
+_SUBMIT = """
+for i = 1, #ARGV, 2 do
+  local id = ARGV[i]
+  local entry = redis.call('XADD', KEYS[1] .. ':s', '*', 'id', id, 'attempt', 1)
+  redis.call('HSET', KEYS[1] .. ':task:' .. id, 'status', 'QUEUED', 'queue', 'default', 'band', 'normal',
+    'spec', '{"name":"noop"}', 'payload', ARGV[i + 1], 'attempt', 1, 'max_attempts', 3, 'submitted_ms', 1796125641346,
+    'entry_id', entry, 'queued_ms', 1796125641346)
+  redis.call('XADD', KEYS[1] .. ':e', 'MAXLEN', '~', 10000, '*', 'type', 'TASK_SUBMITTED', 'id', id, 'queue', 'default')
+end
+"""
+
+_CLAIM = """
+local found = redis.call('XREADGROUP', 'GROUP', 'workers', 'w', 'COUNT', ARGV[1], 'STREAMS', KEYS[1] .. ':s', '>')
+local answer = {}
+for i, entry in ipairs(found and found[1][2] or {}) do
+  local key = KEYS[1] .. ':task:' .. entry[2][2]
+  redis.call('HSET', key, 'status', 'RUNNING', 'lease', 1, 'worker', 'w', 'started_ms', 1796125641346)
+  answer[i] = {entry[1], entry[2][2], redis.call('HGET', key, 'payload')}
+end
+return answer
+"""
+
+_FINISH = """
+local entries = {}
+for i = 1, #ARGV, 2 do
+  local id = ARGV[i + 1]
+  entries[#entries + 1] = ARGV[i]
+  redis.call('RPUSH', KEYS[1] .. ':attempts:' .. id, '{"attempt":1,"lease":1,"worker":"w","outcome":"succeeded"}')
+  redis.call('HSET', KEYS[1] .. ':task:' .. id, 'status', 'SUCCEEDED', 'finished_ms', 1796125641346)
+  redis.call('SET', KEYS[1] .. ':result:' .. id, 'null', 'PX', 86400000)
+  redis.call('XADD', KEYS[1] .. ':e', 'MAXLEN', '~', 10000, '*', 'type', 'TASK_SUCCEEDED', 'id', id, 'queue', 'default')
+  redis.call('PEXPIRE', KEYS[1] .. ':task:' .. id, 86400000)
+  redis.call('PEXPIRE', KEYS[1] .. ':attempts:' .. id, 86400000)
+end
+redis.call('XACK', KEYS[1] .. ':s', 'workers', unpack(entries))
+redis.call('XDEL', KEYS[1] .. ':s', unpack(entries))
+"""
+
+
+def bare_streams(client: Client, server: Server, tasks: int) -> dict[str, float]:
+    server.empty()
+    link = client.store.link
+    link.command("XGROUP", "CREATE", "s", "g", "0", "MKSTREAM")
+    begin = time.perf_counter()
+    for _ in range(0, tasks, BATCH):
+        link.pipeline([("XADD", "s", "*", "id", "0" * 32)] * BATCH)
+        found = link.command("XREADGROUP", "GROUP", "g", "c", "COUNT", BATCH, "STREAMS", "s", ">")
+        link.command("XACK", "s", "g", *(entry for entry, _ in found[0][1]))
+    return {"ceiling: bare streams, tasks/s": tasks / (time.perf_counter() - begin)}
+
+
+def same_writes(client: Client, server: Server, tasks: int) -> dict[str, float]:
+    server.empty()
+    link = client.store.link
+    submit, claim, finish = (_loaded(link, text) for text in (_SUBMIT, _CLAIM, _FINISH))
+    link.command("XGROUP", "CREATE", "c:s", "workers", "0", "MKSTREAM")
+    for first in range(0, tasks, BATCH):
+        ids = [f"{number:032x}" for number in range(first, first + BATCH)]
+        link.script(submit, "c", [value for task_id in ids for value in (task_id, "x" * 50)])
+    begin = time.perf_counter()
+    while found := link.script(claim, "c", [BATCH]):
+        link.script(finish, "c", [value for entry in found for value in entry[:2]])
+    return {"ceiling: the same writes, tasks/s": tasks / (time.perf_counter() - begin)}
+
+
+def _loaded(link: Link, text: str) -> Script:
+    return Script("ceiling", text, link.command("SCRIPT", "LOAD", text).decode())

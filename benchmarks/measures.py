@@ -1,0 +1,142 @@
+"""What is measured of dtq. Each function empties the server first and returns plain figures."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from bench_server import Server
+from workload import noop, started_ns
+
+from dtq import Client
+
+FIFTY_BYTES = "x" * 46
+"""With the quotes and brackets around it, an argument of fifty bytes."""
+HERE = Path(__file__).parent
+
+
+def bulk_submission(client: Client, server: Server, tasks: int) -> dict[str, float]:
+    server.empty()
+    calls = [(FIFTY_BYTES,)] * tasks
+    cpu = server.cpu_s()
+    begin = time.perf_counter()
+    client.submit_many(noop, calls)
+    took = time.perf_counter() - begin
+    return {
+        "submit_many, tasks/s": tasks / took,
+        "submit_many, Redis CPU µs/task": (server.cpu_s() - cpu) / tasks * 1e6,
+    }
+
+
+def single_submission(client: Client, server: Server, tasks: int) -> dict[str, float]:
+    server.empty()
+    begin = time.perf_counter()
+    for _ in range(tasks):
+        client.submit(noop, FIFTY_BYTES)
+    return {"submit, tasks/s": tasks / (time.perf_counter() - begin)}
+
+
+def bare_round_trips(client: Client, tasks: int) -> dict[str, float]:
+    begin = time.perf_counter()
+    for _ in range(tasks):
+        client.store.link.command("PING")
+    return {"bare round trip (PING), calls/s": tasks / (time.perf_counter() - begin)}
+
+
+def memory(client: Client, server: Server, tasks: int) -> dict[str, float]:
+    """Bytes of Redis memory for a waiting task with fifty bytes of arguments; events are capped."""
+    server.empty()
+    client.submit_many(noop, [(FIFTY_BYTES,)] * 12_000)  # the stream of events is full by now
+    before = server.used_bytes()
+    client.submit_many(noop, [(FIFTY_BYTES,)] * tasks)
+    return {"memory, bytes/waiting task": (server.used_bytes() - before) / tasks}
+
+
+def drain(client: Client, server: Server, tasks: int, label: str) -> dict[str, float]:
+    """How fast one worker process empties a queue: from a tenth of the tasks done to nine tenths.
+
+    Of a very long queue, as many are drained as of a short one.
+    """
+    server.empty()
+    client.submit_many(noop, [(FIFTY_BYTES,)] * tasks)
+    measured = min(tasks, 50_000)
+    with worker(client) as pid:
+        first = _wait_until(server, measured // 10)
+        cpu, redis_cpu = _cpu_s(pid), server.cpu_s()
+        last = _wait_until(server, measured * 9 // 10)
+        cpu, redis_cpu = _cpu_s(pid) - cpu, server.cpu_s() - redis_cpu
+    done = last[0] - first[0]
+    return {
+        f"drain of {label}, tasks/s": done / (last[1] - first[1]),
+        f"drain of {label}, worker CPU µs/task": cpu / done * 1e6,
+        f"drain of {label}, Redis CPU µs/task": redis_cpu / done * 1e6,
+    }
+
+
+def start_latency(client: Client, server: Server, tasks: int) -> dict[str, float]:
+    """From the begin of a submit call to the start of the handler in an idle worker."""
+    server.empty()
+    with worker(client):
+        client.submit(started_ns).result(30)
+        taken = []
+        for _ in range(tasks):
+            time.sleep(0.005)
+            begin = time.monotonic_ns()
+            handle = client.submit(started_ns)
+            taken.append((handle.result(10) - begin) / 1e6)
+    taken.sort()
+    return {
+        "start latency idle, p50 ms": taken[len(taken) // 2],
+        "start latency idle, p99 ms": taken[int(len(taken) * 0.99)],
+    }
+
+
+@contextlib.contextmanager
+def worker(client: Client) -> Iterator[int]:
+    """One supervised worker process; yields the process id of the child."""
+    command = [sys.executable, "-m", "dtq_cli.main", "worker", "workload", "-p", "1"]
+    environment = {
+        **os.environ,
+        "DTQ_REDIS_URL": client.store.url,
+        "DTQ_LOG_LEVEL": "warning",
+        "PYTHONPATH": str(HERE),
+    }
+    process = subprocess.Popen(command, env=environment, cwd=HERE)
+    try:
+        yield _child_pid(client)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(60)
+
+
+def _child_pid(client: Client) -> int:
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        for name in client.store.link.command("ZRANGE", "dtq:workers", 0, -1):
+            pid = client.store.link.command("HGET", f"dtq:worker:{name.decode()}", "pid")
+            if pid:
+                return int(pid)
+        time.sleep(0.005)
+    raise TimeoutError("the worker did not come up within 30 s")
+
+
+def _wait_until(server: Server, wanted: int) -> tuple[int, float]:
+    """Wait until so many tasks are done; return how many, and when that was seen."""
+    end = time.monotonic() + 120
+    while time.monotonic() < end:
+        done = server.succeeded()
+        if done >= wanted:
+            return done, time.perf_counter()
+        time.sleep(0.01)
+    raise TimeoutError(f"{wanted} tasks were not done within 120 s")
+
+
+def _cpu_s(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

@@ -1,0 +1,90 @@
+"""``make bench``: the speed of dtq on this machine, beside what the machine allows.
+
+No test asserts a time; these figures are for people. Ratios within one run count.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+import ceilings
+import measures
+from bench_server import Server, describe
+from rich.console import Console
+from rich.table import Table
+
+from dtq import Client
+from dtq_core.embedded import start_temporary
+
+GOALS = {
+    "drain of 50,000, tasks/s": "≥ 12,000",
+    "submit_many, tasks/s": "≥ 30,000",
+    "submit, tasks/s": "≥ 4,000",
+    "start latency idle, p50 ms": "≤ 1",
+    "start latency idle, p99 ms": "≤ 3",
+    "memory, bytes/waiting task": "≤ 600",
+    "drain of 500,000, tasks/s": "that of 5,000",
+}
+
+
+def measure(client: Client, server: Server, scale: float) -> dict[str, float]:
+    """Run every measure; ``scale`` shortens it for a quick look."""
+
+    def scaled(tasks: int) -> int:
+        return max(1_000, int(tasks * scale))
+
+    figures: dict[str, float] = {}
+    figures |= ceilings.bare_streams(client, server, scaled(50_000))
+    figures |= ceilings.same_writes(client, server, scaled(50_000))
+    figures |= measures.bare_round_trips(client, scaled(10_000))
+    figures |= measures.single_submission(client, server, scaled(10_000))
+    figures |= measures.bulk_submission(client, server, scaled(100_000))
+    figures |= measures.memory(client, server, scaled(50_000))
+    for tasks in (5_000, 50_000, 500_000):
+        figures |= measures.drain(client, server, scaled(tasks), f"{scaled(tasks):,}")
+    figures |= measures.start_latency(client, server, scaled(1_000))
+    return figures
+
+
+def show(conditions: dict[str, str], figures: dict[str, float]) -> None:
+    """Print the conditions and a table."""
+    console = Console()
+    for name, value in conditions.items():
+        console.print(f"{name:12} {value}", highlight=False)
+    table = Table("measure", "figure", "goal")
+    table.columns[1].justify = "right"
+    for name, value in figures.items():
+        table.add_row(name, f"{value:,.2f}" if value < 10 else f"{value:,.0f}", GOALS.get(name, ""))
+    console.print(table)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--redis-server", help="the server program; the first one found unless given")
+    parser.add_argument("--persistence", default="no", choices=["no", "everysec", "always"])
+    parser.add_argument("--scale", type=float, default=1.0, help="0.1 for a quick look")
+    parser.add_argument("--json", type=Path, help="also write the figures to this file")
+    options = parser.parse_args()
+    with (
+        tempfile.TemporaryDirectory(prefix="dtq-bench-") as folder,
+        start_temporary(
+            Path(folder),
+            redis_server=options.redis_server,
+            persistence=options.persistence,
+        ) as redis,
+        Client(redis.url) as client,
+    ):
+        server = Server(client)
+        conditions = describe(server)
+        figures = measure(client, server, options.scale)
+    show(conditions, figures)
+    if options.json:
+        options.json.write_text(json.dumps({"conditions": conditions, "figures": figures}, indent=2))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,139 @@
+"""The client for an event loop: the methods of :class:`~dtq_client.client.Client`, awaited."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ParamSpec, TypeVar
+
+from dtq_client.handle import AsyncHandle
+from dtq_client.requests import (
+    Arguments,
+    CancelAnswer,
+    Requests,
+    accepted,
+    cancel_answer,
+    make_options,
+    result_of,
+    unwrap,
+)
+from dtq_client.waiting import Waiting
+from dtq_core import codec, reads
+from dtq_core.clock import mono_s
+from dtq_core.errors import ResultTimeoutError, TaskNotFoundError
+from dtq_core.record import Attempt, Submission, TaskInfo
+from dtq_core.scripts import Code
+from dtq_core.settings import load
+from dtq_core.store import AsyncStore
+from dtq_tasks import Task, TaskWithOptions
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class AsyncClient:
+    """Submits tasks and asks after them, on one event loop; calls may overlap.
+
+    What is promised, raised and sent again is that of :class:`~dtq_client.client.Client`.
+    """
+
+    def __init__(self, redis_url: str | None = None, **settings: Any) -> None:
+        """Prepare a client. Arguments and errors as :class:`~dtq_client.client.Client`."""
+        self.settings = load({"redis_url": redis_url, **settings})
+        self.store = AsyncStore(self.settings)
+        self._requests = Requests(self.settings, self.store.partitions)
+        self._waiting = Waiting(self.store)
+        self._checked: set[bool] = set()
+
+    async def submit(
+        self, task: Task[P, R] | TaskWithOptions[P, R], /, *args: P.args, **kwargs: P.kwargs
+    ) -> AsyncHandle[R]:
+        """Submit a task; when this returns, it is accepted. As :meth:`Client.submit`."""
+        return await self._send(self._requests.of_task(task, args, kwargs), unwrap(task)[0])
+
+    async def submit_many(
+        self, task: Task[P, R] | TaskWithOptions[P, R], calls: Iterable[Arguments]
+    ) -> list[AsyncHandle[R]]:
+        """Submit many calls of one handler. As :meth:`Client.submit_many`."""
+        plain, _ = unwrap(task)
+        submissions = self._requests.of_many(task, calls)
+        await self._check(lay_out=True)
+        for index, batch in self._requests.batches(submissions):
+            for answer in await self.store.run(self.store.calls[index].submit(batch)):
+                accepted(answer, "")
+        return [AsyncHandle(self, submission.task_id, plain) for submission in submissions]
+
+    async def submit_by_name(
+        self,
+        name: str,
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> AsyncHandle[Any]:
+        """Submit a task whose handler this program lacks. As :meth:`Client.submit_by_name`."""
+        made = make_options(options)
+        return await self._send(self._requests.by_name(name, args, kwargs or {}, made), None)
+
+    async def get(self, task_id: str) -> TaskInfo:
+        """Return what is known of a task. As :meth:`Client.get`."""
+        await self._check()
+        info = await self.store.read(reads.task(self.store.keys_of(task_id), task_id))
+        if info is None:
+            raise TaskNotFoundError(task_id)
+        return info
+
+    async def result(
+        self, task_id: str, timeout: float | None = None, *, task: Task[..., Any] | None = None
+    ) -> Any:
+        """Wait for the result of a task. As :meth:`Client.result`."""
+        await self._check()
+        end = None if timeout is None else mono_s() + timeout
+        read = reads.task_result(self.store.keys_of(task_id), task_id)
+        while True:
+            found = result_of(task_id, await self.store.read(read))
+            if found is not None:
+                return codec.decode(found, "result") if task is None else task.decode_result(found)
+            left = None if end is None else max(0.0, end - mono_s())
+            if left == 0 or not await self._waiting.ended(task_id, left):
+                raise ResultTimeoutError(f"task {task_id} had not ended after {timeout} s")
+
+    async def cancel(self, task_id: str, reason: str = "") -> CancelAnswer:
+        """Cancel a task. As :meth:`Client.cancel`."""
+        await self._check()
+        call = self.store.calls_of(task_id).cancel([task_id], reason or "cancelled")
+        return cancel_answer((await self.store.run(call))[0], task_id)
+
+    async def attempts(self, task_id: str) -> list[Attempt]:
+        """Return the ended attempts of a task, oldest first. As :meth:`Client.attempts`."""
+        await self._check()
+        found = await self.store.read(reads.attempts(self.store.keys_of(task_id), task_id))
+        if found is None:
+            raise TaskNotFoundError(task_id)
+        return found
+
+    def handle(self, task_id: str) -> AsyncHandle[Any]:
+        """Return a handle of a task by its id; nothing is sent."""
+        self.store.keys_of(task_id)
+        return AsyncHandle(self, task_id, None)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._waiting.close()
+        await self.store.close()
+
+    async def __aenter__(self) -> AsyncClient:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def _check(self, *, lay_out: bool = False) -> None:
+        """Check the server, once for looking, which leaves no mark on it, and once for writing."""
+        if lay_out not in self._checked:
+            await self.store.check(lay_out=lay_out)
+            self._checked |= {False, lay_out}
+
+    async def _send(self, submission: Submission, task: Task[..., R] | None) -> AsyncHandle[R]:
+        await self._check(lay_out=True)
+        call = self.store.calls_of(submission.task_id).submit([submission])
+        answer = accepted((await self.store.run(call))[0], submission.idempotency_key)
+        return AsyncHandle(self, answer.task_id, task, duplicate=answer.code is Code.DUPLICATE)

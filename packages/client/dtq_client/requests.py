@@ -1,0 +1,216 @@
+"""What every client does without a server: check and encode what goes out, read what comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from dtq_core import codec
+from dtq_core.calls import Ended, Submitted, batches
+from dtq_core.errors import (
+    CorruptDataError,
+    EncodingError,
+    IdempotencyConflictError,
+    InvalidArgumentsError,
+    InvalidOptionError,
+    ResultExpiredError,
+    TaskCancelledError,
+    TaskExpiredError,
+    TaskFailedError,
+    TaskNotFoundError,
+)
+from dtq_core.keyspace import Partitions
+from dtq_core.reads import TaskResult
+from dtq_core.record import Options, Submission, build_submission
+from dtq_core.scripts import Code
+from dtq_core.settings import Settings
+from dtq_core.states import Status
+from dtq_tasks import Task, TaskWithOptions
+
+R = TypeVar("R")
+AnyTask = Task[..., R] | TaskWithOptions[..., R]
+Arguments = Sequence[Any] | Mapping[str, Any]
+
+
+class CancelAnswer(StrEnum):
+    """What a cancel found."""
+
+    CANCELLED = "cancelled"
+    """It was waiting, and will never run."""
+    REQUESTED = "requested"
+    """It is running; its worker has been asked to stop."""
+    ENDED = "ended"
+    """It had ended already."""
+    UNKNOWN = "unknown"
+    """There is no such task."""
+
+
+_CANCEL_ANSWERS = {
+    Code.OK: CancelAnswer.CANCELLED,
+    Code.REQUESTED: CancelAnswer.REQUESTED,
+    Code.ENDED: CancelAnswer.ENDED,
+    Code.UNKNOWN: CancelAnswer.UNKNOWN,
+}
+
+
+class Requests:
+    """Builds submissions for one deployment."""
+
+    def __init__(self, settings: Settings, partitions: Partitions) -> None:
+        """Take the settings of this process and the partitions to choose from."""
+        self._settings = settings
+        self._partitions = partitions
+
+    def of_task(
+        self, task: AnyTask[R], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Submission:
+        """Build the submission of one call of a handler.
+
+        Raises:
+            InputError: if the arguments do not fit the handler or cannot be encoded.
+        """
+        plain, options = unwrap(task)
+        return self._build(plain.name, plain.encode(args, kwargs), options)
+
+    def of_many(self, task: AnyTask[R], calls: Iterable[Arguments]) -> list[Submission]:
+        """Build the submissions of many calls; all are checked before any is sent.
+
+        Raises:
+            InputError: as :meth:`of_task`, and for an idempotency key, which would make all one.
+        """
+        plain, options = unwrap(task)
+        if options.idempotency_key is not None:
+            raise InvalidOptionError("submit_many: one idempotency key cannot serve many tasks")
+        return [
+            self._build(plain.name, plain.encode(*_split(arguments)), options)
+            for arguments in calls
+        ]
+
+    def by_name(
+        self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], options: Options
+    ) -> Submission:
+        """Build a submission for a handler that this program does not have.
+
+        Raises:
+            InputError: for a bad name, or arguments that cannot be encoded.
+        """
+        try:
+            payload = codec.encode([list(args), dict(kwargs)], "the payload")
+        except EncodingError:
+            _name_culprit(args, kwargs)
+            raise
+        return self._build(name, payload, options)
+
+    def batches(
+        self, submissions: Sequence[Submission]
+    ) -> Iterator[tuple[int, Sequence[Submission]]]:
+        """Cut submissions into script calls: for each its partition and its tasks."""
+        groups: dict[int, list[Submission]] = {}
+        for submission in submissions:
+            groups.setdefault(self._partitions.of(submission.task_id).index, []).append(submission)
+        for index, group in groups.items():
+            for batch in batches(group):
+                yield index, batch
+
+    def _build(self, name: str, payload: bytes, options: Options) -> Submission:
+        task_id = self._partitions.new_id(options.idempotency_key)
+        return build_submission(task_id, name, payload, options, self._settings)
+
+
+def unwrap(task: AnyTask[R]) -> tuple[Task[..., R], Options]:
+    """Return a handler and the options to submit it with.
+
+    Raises:
+        InvalidArgumentsError: if it is no handler.
+    """
+    if isinstance(task, TaskWithOptions):
+        return task.task, task.options
+    if isinstance(task, Task):
+        return task, task.defaults
+    raise InvalidArgumentsError(
+        f"{getattr(task, '__name__', task)!r} is not a task: decorate the function with @task"
+    )
+
+
+def _name_culprit(args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """Encode arguments one by one, so that the error names the one that has no JSON form."""
+    for index, value in enumerate(args):
+        codec.encode(value, f"argument {index}")
+    for key, value in kwargs.items():
+        codec.encode(value, f"argument {key!r}")
+
+
+def make_options(values: Mapping[str, Any]) -> Options:
+    """Return options from fields by name.
+
+    Raises:
+        InvalidOptionError: for a name that is no option, or a value out of bounds.
+    """
+    for name in values:
+        if name not in Options.__struct_fields__:
+            known = ", ".join(Options.__struct_fields__)
+            raise InvalidOptionError(f"there is no option {name!r}: use {known}")
+    return Options(**values)
+
+
+def _split(arguments: Arguments) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    if isinstance(arguments, Mapping):
+        return (), dict(arguments)
+    if isinstance(arguments, tuple | list):
+        return tuple(arguments), {}
+    raise InvalidArgumentsError(
+        "submit_many takes, for each task, a tuple of its arguments or a mapping of them by name"
+    )
+
+
+def accepted(answer: Submitted, key: str) -> Submitted:
+    """Return an answer that means a task is there.
+
+    Raises:
+        IdempotencyConflictError: if the key belongs to another request.
+        CorruptDataError: if a key of the task is not ours.
+    """
+    if answer.code is Code.CONFLICT:
+        raise IdempotencyConflictError(key, answer.task_id)
+    if answer.code is Code.CORRUPT:
+        raise CorruptDataError(f"a key of task {answer.task_id} or of its queue is not dtq's")
+    return answer
+
+
+def cancel_answer(answer: Ended, task_id: str) -> CancelAnswer:
+    """Return what a cancel found.
+
+    Raises:
+        CorruptDataError: if a key of the task is not ours.
+    """
+    if answer.code is Code.CORRUPT:
+        raise CorruptDataError(f"the record of task {task_id} is not dtq's")
+    return _CANCEL_ANSWERS[answer.code]
+
+
+def result_of(task_id: str, found: TaskResult) -> bytes | None:
+    """Return a result as JSON text; None while the task has not ended.
+
+    Raises:
+        TaskNotFoundError: if there is no such task.
+        TaskNotSucceededError: if it ended otherwise.
+        ResultExpiredError: if its result is no longer kept.
+    """
+    info = found.info
+    if info is None:
+        raise TaskNotFoundError(task_id)
+    reason = info.error or ""
+    match info.status:
+        case Status.SUCCEEDED:
+            if found.result is None:
+                raise ResultExpiredError(task_id)
+            return found.result
+        case Status.FAILED | Status.DEAD_LETTERED:
+            raise TaskFailedError(task_id, info.status, reason)
+        case Status.CANCELLED:
+            raise TaskCancelledError(task_id, info.status, reason)
+        case Status.EXPIRED:
+            raise TaskExpiredError(task_id, info.status, reason)
+        case _:
+            return None

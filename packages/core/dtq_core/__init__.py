@@ -1,0 +1,1 @@
+"""The domain of dtq and its Redis: states, records, limits, scripts, connections."""

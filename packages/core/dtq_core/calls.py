@@ -1,0 +1,282 @@
+"""Every script call as a value: what is sent, and what its answer means.
+
+Pure, hence one for the blocking and the asynchronous world.
+
+A :class:`~dtq_core.store.Store` runs a call and waits for it, an
+:class:`~dtq_core.store.AsyncStore` is awaited.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from dtq_core.decide import Finish, Release
+from dtq_core.limits import MAX_BATCH_TASKS, MAX_CLAIM_BYTES
+from dtq_core.record import Claim, Submission
+from dtq_core.scripts import (
+    ABANDON,
+    ADOPT,
+    BEAT,
+    CANCEL,
+    CLAIM,
+    EXPIRE,
+    FINISH,
+    LEAD,
+    PROMOTE,
+    RECLAIM,
+    RELEASE,
+    RENEW,
+    SUBMIT,
+    WATCH,
+    Code,
+    Script,
+)
+
+T = TypeVar("T")
+Arg = str | bytes | int
+Band = tuple[str, str]
+"""Queue and band: one stream."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[T]):
+    """One script call.
+
+    Attributes:
+        prefix: the partition it runs on, KEYS[1].
+        script: what runs.
+        args: its ARGV.
+        decode: makes the result of the raw reply.
+        repeatable: whether it may be sent again when its reply was lost.
+    """
+
+    prefix: str
+    script: Script
+    args: Sequence[Arg]
+    decode: Callable[[Any], T]
+    repeatable: bool = True
+
+
+class Submitted(NamedTuple):
+    """What became of one submission: OK, AGAIN, DUPLICATE, CONFLICT or CORRUPT."""
+
+    code: Code
+    task_id: str
+    status: str
+
+
+class Ended(NamedTuple):
+    """What became of one finish, release, cancel or watch, and the task's status after it."""
+
+    code: Code
+    status: str
+
+
+class Taken(NamedTuple):
+    """What a claim, reclaim or adopt brought.
+
+    Attributes:
+        claims: tasks to run now.
+        absorbed: stale entries that were dropped.
+        corrupt: records or bands that hold something foreign.
+        cursors: of reclaim, where the next pass of each band begins.
+        overdue: of claim, that nothing was taken, since what a dead worker left comes first.
+    """
+
+    claims: list[Claim]
+    absorbed: int
+    corrupt: int
+    cursors: list[bytes]
+    overdue: bool = False
+
+
+class Promoted(NamedTuple):
+    """What a pass over a schedule did.
+
+    Attributes:
+        moved: tasks promoted or expired.
+        bad: members without a sound record.
+        seen: members looked at.
+        next_ms: ms until the next one is due, -1 where there is none.
+    """
+
+    moved: int
+    bad: int
+    seen: int
+    next_ms: int
+
+
+class Abandoned(NamedTuple):
+    """How many entries of a dead worker were made overdue, and whether some are left."""
+
+    moved: int
+    left: int
+
+
+class Beat(NamedTuple):
+    """What a heartbeat learns.
+
+    Attributes:
+        cancels: how many cancels were asked of this worker so far.
+        visibility_ms: the longest visibility timeout of all live workers.
+    """
+
+    cancels: int
+    visibility_ms: int
+
+
+class Lead(NamedTuple):
+    """Whether the asker leads, the term, and the ms left of the lease."""
+
+    leads: bool
+    term: int
+    left_ms: int
+
+
+def _submitted(reply: Any) -> list[Submitted]:
+    return [
+        Submitted(Code(code), task_id.decode(), status.decode()) for code, task_id, status in reply
+    ]
+
+
+def _ended(reply: Any) -> list[Ended]:
+    return [Ended(Code(code), status.decode()) for code, status in reply]
+
+
+def _codes(reply: Any) -> list[Code]:
+    return [Code(code) for code in reply]
+
+
+def _claim(fields: list[Any]) -> Claim:
+    task_id, queue, band, entry, attempt, maximum, lease, spec, payload, *numbers = fields
+    return Claim(
+        task_id.decode(),
+        queue.decode(),
+        band.decode(),
+        entry.decode(),
+        int(attempt),
+        int(maximum),
+        int(lease),
+        spec,
+        payload,
+        *map(int, numbers),
+    )
+
+
+def _taken(reply: Any) -> Taken:
+    absorbed, corrupt, tasks, *rest = reply
+    return Taken([_claim(fields) for fields in tasks], absorbed, corrupt, rest[0] if rest else [])
+
+
+def _claimed(reply: Any) -> Taken:
+    absorbed, corrupt, tasks, overdue = reply
+    return Taken([_claim(fields) for fields in tasks], absorbed, corrupt, [], bool(overdue))
+
+
+def _flat(rows: Iterable[Iterable[Arg]]) -> list[Arg]:
+    return [value for row in rows for value in row]
+
+
+def batches(items: Sequence[T], size: int = MAX_BATCH_TASKS) -> Iterable[Sequence[T]]:
+    """Cut items into lists of at most what one call takes."""
+    for start in range(0, len(items), size):
+        yield items[start : start + size]
+
+
+class Calls:
+    """Makes the calls of one partition."""
+
+    def __init__(self, prefix: str, events_maxlen: int) -> None:
+        """Take what every call needs.
+
+        Args:
+            prefix: of the partition.
+            events_maxlen: about how many events are kept.
+        """
+        self._prefix = prefix
+        self._cap = events_maxlen
+
+    def submit(self, submissions: Sequence[Submission]) -> Call[list[Submitted]]:
+        """Submit: to QUEUED or SCHEDULED, for at most ``MAX_BATCH_TASKS`` tasks."""
+        return Call(self._prefix, SUBMIT, [self._cap, *_flat(submissions)], _submitted)
+
+    def claim(self, worker: str, slots: int, bands: Sequence[Band]) -> Call[Taken]:
+        """QUEUED → RUNNING, for at most ``slots`` tasks, bands in the order given."""
+        args: list[Arg] = [self._cap, worker, min(slots, MAX_BATCH_TASKS), MAX_CLAIM_BYTES]
+        return Call(self._prefix, CLAIM, args + _flat(bands), _claimed, repeatable=False)
+
+    def reclaim(
+        self,
+        worker: str,
+        slots: int,
+        idle_ms: int,
+        bands: Sequence[Band],
+        cursors: Sequence[bytes],
+    ) -> Call[Taken]:
+        """Take what nobody renewed for ``idle_ms``; cursors are those of the last pass."""
+        args: list[Arg] = [self._cap, worker, min(slots, MAX_BATCH_TASKS), MAX_CLAIM_BYTES, idle_ms]
+        rows = [(queue, band, cursor) for (queue, band), cursor in zip(bands, cursors, strict=True)]
+        return Call(self._prefix, RECLAIM, args + _flat(rows), _taken, repeatable=False)
+
+    def adopt(self, worker: str, known: Sequence[str], bands: Sequence[Band]) -> Call[Taken]:
+        """Take the worker's own pending entries that are not among the known."""
+        args: list[Arg] = [self._cap, worker, len(known), *known]
+        return Call(self._prefix, ADOPT, args + _flat(bands), _taken, repeatable=False)
+
+    def finish(self, finishes: Sequence[Finish]) -> Call[list[Ended]]:
+        """RUNNING → SUCCEEDED, RETRYING, DEAD_LETTERED, FAILED or CANCELLED."""
+        return Call(self._prefix, FINISH, [self._cap, *_flat(finishes)], _ended)
+
+    def release(self, releases: Sequence[Release]) -> Call[list[Ended]]:
+        """RUNNING → QUEUED or SCHEDULED, no attempt spent."""
+        return Call(self._prefix, RELEASE, [self._cap, *_flat(releases)], _ended)
+
+    def renew(self, worker: str, leases: Sequence[tuple[str, int, bytes]]) -> Call[list[Code]]:
+        """Renew leases, each given as task id, lease and progress (empty: none)."""
+        return Call(self._prefix, RENEW, [worker, *_flat(leases)], _codes)
+
+    def cancel(self, task_ids: Sequence[str], reason: str) -> Call[list[Ended]]:
+        """Waiting → CANCELLED; a running task's worker is asked to stop."""
+        return Call(self._prefix, CANCEL, [self._cap, reason, *task_ids], _ended)
+
+    def promote(self, schedule: str) -> Call[Promoted]:
+        """SCHEDULED or RETRYING → QUEUED, of the schedule ``delay`` or ``retry``."""
+        args: list[Arg] = [self._cap, schedule, MAX_BATCH_TASKS]
+        return Call(self._prefix, PROMOTE, args, lambda reply: Promoted(*map(int, reply)))
+
+    def expire(self) -> Call[Promoted]:
+        """Waiting → EXPIRED, where the TTL has ended."""
+        return Call(
+            self._prefix,
+            EXPIRE,
+            [self._cap, MAX_BATCH_TASKS],
+            lambda reply: Promoted(int(reply[0]), 0, int(reply[1]), int(reply[2])),
+        )
+
+    def abandon(self, worker: str, bands: Sequence[Band]) -> Call[Abandoned]:
+        """Make the entries of a dead worker overdue."""
+        args: list[Arg] = [worker, MAX_BATCH_TASKS, *_flat(bands)]
+        return Call(self._prefix, ABANDON, args, lambda reply: Abandoned(*reply))
+
+    def beat(
+        self, worker: str, dead_after_ms: int, visibility_ms: int, description: dict[str, Arg]
+    ) -> Call[Beat]:
+        """Say that a worker lives, and what it is."""
+        args: list[Arg] = [worker, dead_after_ms, visibility_ms, *_flat(description.items())]
+        return Call(self._prefix, BEAT, args, lambda reply: Beat(*map(int, reply)))
+
+    def lead(self, scheduler: str, lease_ms: int) -> Call[Lead]:
+        """Take or keep the lease of the leading scheduler; 0 ms gives it up."""
+        args: list[Arg] = [scheduler, lease_ms]
+        return Call(
+            self._prefix,
+            LEAD,
+            args,
+            lambda reply: Lead(bool(reply[0]), int(reply[1]), int(reply[2])),
+        )
+
+    def watch(self, task_ids: Sequence[str]) -> Call[list[Ended]]:
+        """Have the end of tasks announced: OK where it will be, ENDED where it was."""
+        return Call(self._prefix, WATCH, list(task_ids), _ended)

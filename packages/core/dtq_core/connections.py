@@ -1,0 +1,361 @@
+"""From a URL to a connection, and from an error of redis-py to one of ours.
+
+:class:`Link` and :class:`AsyncLink` are all that the rest of dtq knows of a Redis client: plain
+commands, pipelines and scripts, with time-outs, and with our own errors. No other module catches
+an exception of redis-py.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+
+import redis
+import redis.asyncio
+from hiredis import pack_command
+from redis import exceptions as rx
+from redis.asyncio.retry import Retry as AsyncRetry
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from dtq_core.embedded import find_running
+from dtq_core.errors import (
+    CorruptDataError,
+    RedisDeniedError,
+    RedisError,
+    RedisFullError,
+    RedisUnavailableError,
+    SettingsError,
+)
+from dtq_core.scripts import Script
+from dtq_core.settings import Settings, project_folder
+
+_MAX_CONNECTIONS = 16
+_MAX_CONNECTIONS = 16
+
+_SCHEMES = {"redis", "rediss", "unix"}
+_LATER_SCHEMES = {"redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster"}
+
+# What a server says, by the first word of its error or of the error that a script met inside.
+_BY_WORD: dict[str, type[RedisError]] = {
+    "OOM": RedisFullError,
+    "NOAUTH": RedisDeniedError,
+    "WRONGPASS": RedisDeniedError,
+    "NOPERM": RedisDeniedError,
+    "CORRUPT": CorruptDataError,
+    "WRONGTYPE": CorruptDataError,
+    "READONLY": RedisUnavailableError,
+    "LOADING": RedisUnavailableError,
+    "BUSY": RedisUnavailableError,
+    "MASTERDOWN": RedisUnavailableError,
+    "CLUSTERDOWN": RedisUnavailableError,
+    "TRYAGAIN": RedisUnavailableError,
+    "MISCONF": RedisUnavailableError,
+    "NOREPLICAS": RedisUnavailableError,
+    "UNBLOCKED": RedisUnavailableError,
+    "UNKILLABLE": RedisUnavailableError,
+}
+_WORD = re.compile(rf"(?:^|[ :-])({'|'.join(_BY_WORD)})\b")
+
+# What redis-py raises, first match first; the words above come before ResponseError.
+_BY_TYPE: tuple[tuple[type[Exception], type[RedisError]], ...] = (
+    (rx.AuthenticationError, RedisDeniedError),
+    (rx.AuthorizationError, RedisDeniedError),
+    (rx.NoPermissionError, RedisDeniedError),
+    (rx.OutOfMemoryError, RedisFullError),
+    (rx.ReadOnlyError, RedisUnavailableError),
+    (rx.ConnectionError, RedisUnavailableError),
+    (rx.TimeoutError, RedisUnavailableError),
+    (OSError, RedisUnavailableError),
+)
+
+
+class ScriptUnknownError(RedisError):
+    """The server does not know a script by its hash; seen only by what sends scripts."""
+
+
+def translate(error: Exception, where: str) -> RedisError:
+    """Return our error for one of redis-py or the operating system.
+
+    Args:
+        error: what was raised.
+        where: the server, without its password, for the message.
+    """
+    text = " ".join(str(error).split()) or type(error).__name__
+    if isinstance(error, rx.NoScriptError):
+        return ScriptUnknownError(text)
+    for kind, ours in _BY_TYPE:
+        if isinstance(error, kind):
+            return ours(f"Redis at {where}: {text}")
+    if (word := _WORD.search(text)) is not None:
+        return _BY_WORD[word[1]](f"Redis at {where}: {text}")
+    return RedisError(f"Redis at {where}: {text}")
+
+
+def redact(url: str) -> str:
+    """Return a URL without its user and password, fit for messages and logs.
+
+    It need not be a valid URL, and may lack its scheme.
+    """
+    scheme, separator, rest = url.partition("?")[0].rpartition("://")
+    return f"{scheme}{separator}{rest.rpartition('@')[2]}"
+
+
+def resolve_url(settings: Settings) -> str:
+    """Return the URL of the server: the setting, or this project's embedded one.
+
+    Raises:
+        SettingsError: for a URL of no known form.
+        RedisUnavailableError: when none is set and none is running here.
+    """
+    if settings.redis_url is None:
+        url = find_running(project_folder())
+        if url is None:
+            raise RedisUnavailableError(
+                "no Redis: set DTQ_REDIS_URL (redis://host:6379), or start one with: dtq dev"
+            )
+        return url
+    scheme = settings.redis_url.partition("://")[0]
+    if scheme in _LATER_SCHEMES:
+        raise SettingsError(f"DTQ_REDIS_URL: {scheme}:// is not supported yet; use redis://")
+    if scheme not in _SCHEMES:
+        raise SettingsError(
+            f"DTQ_REDIS_URL={redact(settings.redis_url)!r} is not a Redis URL: "
+            "use redis://host:6379, rediss://host:6379 or unix:///path/to.sock"
+        )
+    return settings.redis_url
+
+
+def _options(settings: Settings, url: str, block_s: float) -> dict[str, Any]:
+    """Options of both clients. dtq sends again by itself, where that is safe; redis-py must not."""
+    options = {
+        "socket_connect_timeout": settings.connect_timeout,
+        "socket_timeout": settings.connect_timeout + block_s,
+        "protocol": 2,
+        "client_name": "dtq",
+    }
+    if not url.startswith("unix:"):
+        options["socket_keepalive"] = True
+    return options
+
+
+class Link:
+    """Connections for any number of threads, opened when they are needed and again after an error."""
+
+    def __init__(self, settings: Settings, url: str, *, block_s: float = 0) -> None:
+        """Prepare a connection.
+
+        Args:
+            settings: of this process.
+            url: the server.
+            block_s: the longest time that a command is meant to block on the server.
+
+        Raises:
+            SettingsError: for a URL that cannot be read.
+        """
+        self.where = redact(url)
+        self._pid = os.getpid()
+        self._free: list[Any] = []
+        try:
+            self._client = redis.Redis.from_url(
+                url, **_options(settings, url, block_s), retry=Retry(NoBackoff(), 0)
+            )
+        except ValueError as error:
+            raise SettingsError(f"DTQ_REDIS_URL: {error}") from None
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except (rx.RedisError, OSError) as error:
+            if isinstance(error, rx.ReadOnlyError):  # the next attempt looks for the new master
+                self._client.connection_pool.disconnect()
+            raise translate(error, self.where) from None
+
+    def command(self, *args: Any) -> Any:
+        """Run one command.
+
+        Raises:
+            RedisError: as :mod:`dtq_core.errors` says.
+        """
+        with self._translated():
+            return self._client.execute_command(*args)  # type: ignore[no-untyped-call]
+
+    def pipeline(self, commands: Sequence[Sequence[Any]]) -> list[Any]:
+        """Run commands in one round trip, each on its own; an error among the replies is raised."""
+        with self._translated():
+            pipe = self._client.pipeline(transaction=False)
+            for command in commands:
+                pipe.execute_command(*command)  # type: ignore[no-untyped-call]
+            return pipe.execute()
+
+    def raw(self, *args: Any) -> Any:
+        """Run one command the short way: its reply is not interpreted. Errors as :meth:`command`.
+
+        redis-py's own way costs three times as much; this is the path of every task.
+        """
+        with self._translated():
+            connection = self._take()
+            try:
+                connection.connect()
+                connection.send_packed_command([pack_command(args)])
+                reply = connection.read_response()
+            except rx.ResponseError as error:
+                if isinstance(error, rx.ReadOnlyError):
+                    connection.disconnect()
+                self._free.append(connection)
+                raise
+            except BaseException:  # the reply may still come: nobody else must read it
+                connection.disconnect()
+                raise
+            self._free.append(connection)
+            return reply
+
+    def script(self, script: Script, prefix: str, args: Sequence[Any]) -> Any:
+        """Run a script on the partition of a prefix; it is loaded where it is not known."""
+        try:
+            return self.raw("EVALSHA", script.sha, 1, prefix, *args)
+        except ScriptUnknownError:
+            return self.raw("EVAL", script.text, 1, prefix, *args)
+
+    def _take(self) -> Any:
+        """Return a connection that nobody uses. After a fork the parent's are left alone."""
+        if self._pid != os.getpid():
+            self._pid = os.getpid()
+            self._free = []
+        try:
+            return self._free.pop()
+        except IndexError:
+            return self._client.connection_pool.make_connection()
+
+    def close(self) -> None:
+        """Close what is open."""
+        while self._free:
+            self._free.pop().disconnect()
+        self._client.close()
+
+
+class AsyncLink:
+    """The same for one event loop; commands may overlap, each has a connection while it runs.
+
+    No more than ``_MAX_CONNECTIONS`` run at once, and one for each partition; the others wait.
+    """
+
+    def __init__(self, settings: Settings, url: str, *, block_s: float = 0) -> None:
+        """Prepare connections. Arguments and errors as :class:`Link`."""
+        self.where = redact(url)
+        try:
+            self._client = redis.asyncio.Redis.from_url(
+                url, **_options(settings, url, block_s), retry=AsyncRetry(NoBackoff(), 0)
+            )
+        except ValueError as error:
+            raise SettingsError(f"DTQ_REDIS_URL: {error}") from None
+        self._limit_s = settings.connect_timeout + block_s
+        self._new_connection: Callable[[], Any] = self._client.connection_pool.make_connection
+        self._free: list[Any] = []
+        self._places = asyncio.Semaphore(_MAX_CONNECTIONS + settings.partitions)
+
+    @asynccontextmanager
+    async def _translated(self) -> AsyncIterator[None]:
+        """Wait for a place, limit the time, and translate errors."""
+        try:
+            async with self._places, asyncio.timeout(self._limit_s):
+                yield
+        except (rx.RedisError, OSError) as error:
+            if isinstance(error, rx.ReadOnlyError):
+                await self._client.connection_pool.disconnect()
+            raise translate(error, self.where) from None
+
+    async def command(self, *args: Any) -> Any:
+        """Run one command. Errors as :meth:`Link.command`."""
+        async with self._translated():
+            return await self._client.execute_command(*args)  # type: ignore[no-untyped-call]
+
+    async def pipeline(self, commands: Sequence[Sequence[Any]]) -> list[Any]:
+        """Run commands in one round trip, each on its own; an error among the replies is raised."""
+        async with self._translated():
+            pipe = self._client.pipeline(transaction=False)
+            for command in commands:
+                pipe.execute_command(*command)
+            return list(await pipe.execute())
+
+    async def raw(self, *args: Any) -> Any:
+        """Run one command the short way, as :meth:`Link.raw`."""
+        async with self._translated():
+            connection = self._free.pop() if self._free else self._new_connection()
+            try:
+                await connection.connect()
+                await connection.send_packed_command(pack_command(args))
+                reply = await connection.read_response()
+            except rx.ResponseError as error:
+                if isinstance(error, rx.ReadOnlyError):
+                    await connection.disconnect()
+                self._free.append(connection)
+                raise
+            except BaseException:  # cancelled as well: nobody else must read the reply
+                await connection.disconnect(nowait=True)
+                raise
+            self._free.append(connection)
+            return reply
+
+    async def script(self, script: Script, prefix: str, args: Sequence[Any]) -> Any:
+        """Run a script on the partition of a prefix; it is loaded where it is not known."""
+        try:
+            return await self.raw("EVALSHA", script.sha, 1, prefix, *args)
+        except ScriptUnknownError:
+            return await self.raw("EVAL", script.text, 1, prefix, *args)
+
+    async def close(self) -> None:
+        """Close what is open."""
+        while self._free:
+            await self._free.pop().disconnect()
+        await self._client.aclose()
+
+    def announcements(self) -> Announcements:
+        """Return a subscriber of its own connection."""
+        return Announcements(self._client.pubsub(), self.where)
+
+
+class Announcements:
+    """One connection that listens on any number of channels."""
+
+    def __init__(self, pubsub: Any, where: str) -> None:
+        """Wrap a subscriber of redis-py.
+
+        Args:
+            pubsub: from ``redis.asyncio``.
+            where: the server, for messages.
+        """
+        self._pubsub = pubsub
+        self._where = where
+
+    async def subscribe(self, channel: str) -> None:
+        """Ask to hear a channel; ``next`` says when that holds."""
+        await self._guard(self._pubsub.subscribe(channel))
+
+    async def unsubscribe(self, channel: str) -> None:
+        """Stop hearing a channel."""
+        await self._guard(self._pubsub.unsubscribe(channel))
+
+    async def next(self, timeout_s: float) -> tuple[str, str] | None:
+        """Return the next (kind, channel), kind being ``subscribe`` or ``message``; None for none.
+
+        Raises:
+            RedisUnavailableError: when the connection is lost.
+        """
+        message = await self._guard(self._pubsub.get_message(timeout=timeout_s))
+        return None if message is None else (message["type"], message["channel"].decode())
+
+    async def close(self) -> None:
+        """Close the connection."""
+        await self._guard(self._pubsub.aclose())
+
+    async def _guard(self, work: Awaitable[Any]) -> Any:
+        try:
+            return await work
+        except (rx.RedisError, OSError) as error:
+            raise translate(error, self._where) from None

@@ -1,0 +1,160 @@
+"""Every error that dtq raises.
+
+::
+
+    DtqError
+    ├── InputError (ValueError)        what the caller gave is refused; nothing was written
+    │   ├── InvalidNameError           a queue, task, worker name or key breaks its rule
+    │   ├── InvalidOptionError         an option is out of its bounds
+    │   ├── EncodingError              a value has no JSON form (NaN, lone surrogate, too deep, …)
+    │   ├── TooLargeError              payload or result over its limit
+    │   ├── InvalidArgumentsError      arguments do not fit the handler
+    │   ├── SettingsError              a setting is wrong or contradicts another
+    │   └── IdempotencyConflictError   the key was used before for another request
+    ├── RedisError                     the server cannot do it
+    │   ├── RedisUnavailableError      unreachable, loading, read-only, too slow: try again
+    │   ├── RedisFullError             out of memory, nothing was written
+    │   ├── RedisDeniedError           wrong password, or a right is missing
+    │   ├── RedisUnfitError            too old, evicting, or laid out for other settings
+    │   └── CorruptDataError           a key holds something that dtq did not put there
+    ├── EmbeddedServerError            the private Redis server could not be started
+    ├── WorkerStartError               a worker process cannot start, for want of its handlers, say
+    ├── TaskNotFoundError (LookupError)  no such task, or its retention is over
+    ├── ResultTimeoutError (TimeoutError)  the task had not ended in the time given
+    ├── TaskNotSucceededError          the task ended, and has no result
+    │   ├── TaskFailedError            FAILED or DEAD_LETTERED
+    │   ├── TaskCancelledError
+    │   └── TaskExpiredError
+    └── ResultExpiredError             the task succeeded, its result is no longer kept
+
+Programmer errors (an unknown answer code, say) are assertions, not exceptions of this tree.
+"""
+
+from __future__ import annotations
+
+
+class DtqError(Exception):
+    """Base of all errors of dtq."""
+
+
+class InputError(DtqError, ValueError):
+    """What the caller gave is refused; nothing was written."""
+
+
+class InvalidNameError(InputError):
+    """A name or key breaks its rule."""
+
+
+class InvalidOptionError(InputError):
+    """An option is out of its bounds."""
+
+
+class EncodingError(InputError):
+    """A value has no JSON form that reads back as the same value."""
+
+
+class TooLargeError(InputError):
+    """A payload or result is over its limit."""
+
+
+class InvalidArgumentsError(InputError):
+    """The arguments do not fit the handler's parameters."""
+
+
+class SettingsError(InputError):
+    """A setting is wrong or contradicts another."""
+
+
+class IdempotencyConflictError(InputError):
+    """The idempotency key was used before, for another request.
+
+    Attributes:
+        task_id: the task that the key belongs to.
+    """
+
+    def __init__(self, key: str, task_id: str) -> None:
+        super().__init__(
+            f"idempotency key {key!r} belongs to task {task_id}, which was submitted with "
+            "another name or other arguments; use a new key"
+        )
+        self.task_id = task_id
+
+
+class RedisError(DtqError):
+    """The server cannot do what was asked."""
+
+
+class RedisUnavailableError(RedisError):
+    """The server is unreachable, loading, read-only or too slow: try again later."""
+
+
+class RedisFullError(RedisError):
+    """The server is out of memory; nothing was written."""
+
+
+class RedisDeniedError(RedisError):
+    """The password is wrong, or the user lacks a right."""
+
+
+class RedisUnfitError(RedisError):
+    """The server is too old, evicts keys, or is laid out for other settings."""
+
+
+class CorruptDataError(RedisError):
+    """A key holds something that dtq did not put there."""
+
+
+class EmbeddedServerError(DtqError):
+    """The private Redis server could not be started."""
+
+
+class WorkerStartError(DtqError):
+    """A worker process cannot start, and never will: its handlers cannot be imported, say."""
+
+
+class TaskNotFoundError(DtqError, LookupError):
+    """No such task, or its retention is over."""
+
+    def __init__(self, task_id: str) -> None:
+        super().__init__(f"no task {task_id}: never submitted here, or its retention is over")
+        self.task_id = task_id
+
+
+class ResultTimeoutError(DtqError, TimeoutError):
+    """The task had not ended in the time given."""
+
+
+class TaskNotSucceededError(DtqError):
+    """The task ended, and has no result.
+
+    Attributes:
+        task_id: the task.
+        status: its terminal status.
+        reason: why, as recorded.
+    """
+
+    def __init__(self, task_id: str, status: str, reason: str) -> None:
+        super().__init__(f"task {task_id} is {status}" + (f": {reason}" if reason else ""))
+        self.task_id = task_id
+        self.status = status
+        self.reason = reason
+
+
+class TaskFailedError(TaskNotSucceededError):
+    """The task is FAILED or DEAD_LETTERED."""
+
+
+class TaskCancelledError(TaskNotSucceededError):
+    """The task was cancelled."""
+
+
+class TaskExpiredError(TaskNotSucceededError):
+    """The task's TTL ended before it was started."""
+
+
+class ResultExpiredError(DtqError):
+    """The task succeeded, but its result is no longer kept."""
+
+    def __init__(self, task_id: str) -> None:
+        super().__init__(f"task {task_id} succeeded, but its result is no longer kept")
+        self.task_id = task_id

@@ -1,0 +1,63 @@
+"""Named points at which a test can kill, pause or break a process.
+
+``reach("finish.before")`` does nothing unless ``DTQ_FAILPOINTS`` names the point, as in
+``finish.before=kill`` or ``claim.after=pause:2.5,finish.before=raise@3``: at the third time, raise.
+
+=========  ===========================================
+kill       SIGKILL to this very process
+pause:S    sleep S seconds, holding the calling thread
+raise      raise :class:`FailpointError`
+=========  ===========================================
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from dataclasses import dataclass
+
+from dtq_core.errors import SettingsError
+
+
+class FailpointError(RuntimeError):
+    """Raised where a test asked for it."""
+
+
+@dataclass
+class _Failpoint:
+    action: str
+    seconds: float
+    countdown: int
+
+    def reach(self, name: str) -> None:
+        self.countdown -= 1
+        if self.countdown != 0:
+            return
+        if self.action == "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        elif self.action == "pause":
+            time.sleep(self.seconds)
+        else:
+            raise FailpointError(f"failpoint {name}")
+
+
+def _parse(text: str) -> dict[str, _Failpoint]:
+    points: dict[str, _Failpoint] = {}
+    for part in filter(None, text.split(",")):
+        name, _, rest = part.partition("=")
+        action, _, count = rest.partition("@")
+        action, _, seconds = action.partition(":")
+        if action not in {"kill", "pause", "raise"}:
+            raise SettingsError(f"DTQ_FAILPOINTS: {part!r} is not name=kill|pause:S|raise[@N]")
+        points[name] = _Failpoint(action, float(seconds or 0), int(count or 1))
+    return points
+
+
+_points = _parse(os.environ.get("DTQ_FAILPOINTS", ""))
+
+
+def reach(name: str) -> None:
+    """Do what a test asked for at this point; without a test, nothing."""
+    if _points and (point := _points.get(name)) is not None:
+        point.reach(name)

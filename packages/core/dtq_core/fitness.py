@@ -1,0 +1,61 @@
+"""Is this Redis fit for dtq, and laid out as this process believes? Pure, but for the commands."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from dtq_core.errors import RedisUnfitError
+from dtq_core.keyspace import Partitions
+
+MIN_VERSION = (6, 2)
+
+
+def layout_commands(partitions: Partitions, *, lay_out: bool) -> list[tuple[Any, ...]]:
+    """Commands of which the last reads the layout.
+
+    Args:
+        partitions: of this process.
+        lay_out: whether their number is recorded where none is.
+    """
+    read = ("HGET", partitions.meta, "partitions")
+    record = ("HSETNX", partitions.meta, "partitions", partitions.count)
+    return [record, read] if lay_out else [read]
+
+
+def check_layout(partitions: Partitions, recorded: bytes | None) -> None:
+    """Check the recorded layout, None where there is none, against this process.
+
+    Raises:
+        RedisUnfitError: if it was made for another number of partitions.
+    """
+    if recorded is not None and recorded != str(partitions.count).encode():
+        found = recorded.decode("utf-8", "replace")
+        raise RedisUnfitError(
+            f"the prefix {partitions.prefix!r} was laid out with DTQ_PARTITIONS={found}, "
+            f"but this process has {partitions.count}: set DTQ_PARTITIONS={found}"
+        )
+
+
+def check_server(info: dict[str, Any], *, eviction_matters: bool) -> None:
+    """Check what INFO says. What it does not say, because a right is missing, is not checked.
+
+    Args:
+        info: the reply, decoded.
+        eviction_matters: whether a server that evicts is refused.
+
+    Raises:
+        RedisUnfitError: if the server is too old, or may throw tasks away.
+    """
+    version = str(info.get("redis_version", ""))
+    numbers = re.match(r"(\d+)\.(\d+)", version)
+    if numbers and (int(numbers[1]), int(numbers[2])) < MIN_VERSION:
+        raise RedisUnfitError(
+            f"Redis {version} is too old: dtq needs {'.'.join(map(str, MIN_VERSION))} or newer"
+        )
+    policy = str(info.get("maxmemory_policy", "noeviction"))
+    if eviction_matters and policy != "noeviction":
+        raise RedisUnfitError(
+            f"Redis may evict tasks (maxmemory-policy {policy}): run "
+            "CONFIG SET maxmemory-policy noeviction, or accept the loss with --allow-eviction"
+        )

@@ -1,0 +1,24 @@
+-- @include keys
+-- Looks at the type of shared keys before anything is written: nothing may fail between two writes of a script.
+-- Each key is looked at once a script. `guard` refuses the whole call; `sound` lets one item be refused alone.
+local found_kind = {}
+local function sound(key, kind)
+  if not found_kind[key] then found_kind[key] = redis.call('TYPE', key)['ok'] end
+  return found_kind[key] == 'none' or found_kind[key] == kind
+end
+local function guard(key, kind)
+  if not sound(key, kind) then error('CORRUPT ' .. key .. ' is a ' .. found_kind[key] .. ', not a ' .. kind) end
+end
+local sound_bands = {}
+local function sound_queue(queue, band)
+  local bands = sound_bands[queue]
+  if not bands then
+    bands = {}
+    sound_bands[queue] = bands
+  end
+  if bands[band] == nil then
+    bands[band] = sound(stream_key(queue, band), 'stream') and sound(stats_key(queue), 'hash')
+      and sound(wake_key(queue), 'list')
+  end
+  return bands[band]
+end

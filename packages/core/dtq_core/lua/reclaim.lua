@@ -1,0 +1,67 @@
+--[[ reclaim: RUNNING → RUNNING, DEAD_LETTERED, FAILED or CANCELLED; QUEUED → RUNNING or EXPIRED
+KEYS[1] prefix
+ARGV[1] events cap, [2] worker, [3] free slots, [4] payload bytes beyond the first task, [5] visibility timeout ms,
+ARGV[6…] bands, each as queue, band, cursor of the last pass
+Answers {absorbed, corrupt, tasks, cursors}. Takes entries that nobody has renewed for the visibility timeout.
+A band with a key that is not ours is skipped and counted as corrupt.
+]]
+-- @include take
+local slots, byte_budget, idle_ms = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
+
+-- A running task whose worker is gone: the attempt has ended in a crash, and the next one is counted here, in one step.
+local function restart_crashed(task, stream, entry)
+  local sound_list = record_attempt_end(task, '"outcome":"crashed"}')
+  count(task.queue, 'reclaimed', 1)
+  if sound_list and not task.cancel_requested and tonumber(task.attempt) < tonumber(task.max_attempts or 1) then
+    publish_event('TASK_RECLAIMED', task.id, task.queue, task.attempt, 'worker lost')
+    task.crashes = (task.crashes or 0) + 1
+    start(task, entry, task.attempt + 1, {'crashes', task.crashes})
+    return
+  end
+  if not sound_list then
+    fail_task(task, 'corrupt list of attempts')
+  elseif task.cancel_requested then
+    end_task(task, 'CANCELLED', 'cancelled while running; its worker was lost')
+  else
+    fail_task(task, 'worker lost on attempt ' .. task.attempt .. ' of ' .. (task.max_attempts or 1))
+  end
+  ack(stream, entry)
+end
+
+local function full() return #taken >= slots or taken_bytes > byte_budget end
+
+local function take_overdue(stream, queue, entry, fields)
+  local task = own_task(stream, queue, entry, fields)
+  if task and task.status == 'RUNNING' then
+    restart_crashed(task, stream, entry)
+  elseif task then
+    start_queued(task, stream, entry)
+  end
+end
+
+local function reclaim_band(queue, band, cursor)
+  local stream, wanted, too_many = stream_key(queue, band), slots - #taken, {}
+  if full() then return cursor end
+  if not sound_queue(queue, band) then
+    corrupt = corrupt + 1
+    return cursor
+  end
+  local reply = redis.pcall('XAUTOCLAIM', stream, GROUP, WORKER, idle_ms, cursor, 'COUNT', wanted)
+  if reply.err then return '0-0' end -- no stream or group: nothing is pending here
+  local entries = reply[2]
+  for i = 1, #entries do
+    local found = entries[i] -- Redis 6.2 answers nil for an entry that was deleted by hand
+    if found and full() then
+      too_many[#too_many + 1] = found[1]
+    elseif found then
+      take_overdue(stream, queue, found[1], found[2])
+    end
+  end
+  if #too_many > 0 then make_overdue(stream, too_many) end
+  if #entries >= wanted then wake(queue, 'o') end
+  return reply[1]
+end
+
+local cursors = {}
+for i = 6, #ARGV, 3 do cursors[#cursors + 1] = reclaim_band(ARGV[i], ARGV[i + 1], ARGV[i + 2]) end
+return answer(cursors)

@@ -1,0 +1,245 @@
+"""Everything that is only looked at, as values: commands, and what their replies mean. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from dtq_core.clock import rfc3339
+from dtq_core.keyspace import Keyspace
+from dtq_core.record import INFO_FIELDS, Attempt, TaskInfo, decode_attempt, decode_info
+from dtq_core.states import Status
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Read(Generic[T]):
+    """Commands of one round trip, and the decoder of their replies."""
+
+    commands: Sequence[Sequence[Any]]
+    decode: Callable[[list[Any]], T]
+
+
+class TaskResult(NamedTuple):
+    """A task, and the JSON text of its result where there is one."""
+
+    info: TaskInfo | None
+    result: bytes | None
+
+
+class Page(NamedTuple):
+    """Part of a walk over all tasks: their ids, and where to go on; 0 is the end."""
+
+    task_ids: list[str]
+    cursor: int
+
+
+class Event(msgspec.Struct, frozen=True):
+    """One lifecycle event; ``cursor`` is its id in the stream."""
+
+    cursor: str
+    type: str
+    id: str
+    queue: str
+    attempt: int
+    reason: str | None
+    at: str
+
+
+class QueueInfo(msgspec.Struct, frozen=True):
+    """One queue and its counters.
+
+    Waiting and running ones say how many tasks stand there now; ended ones how many ever ended so.
+    """
+
+    queue: str
+    queued: int
+    scheduled: int
+    retrying: int
+    running: int
+    succeeded: int
+    failed: int
+    dead_lettered: int
+    cancelled: int
+    expired: int
+    absorbed: int
+    reclaimed: int
+    released: int
+
+
+class WorkerInfo(msgspec.Struct, frozen=True):
+    """One worker process as its last heartbeat describes it."""
+
+    id: str
+    seen_at: str
+    host: str
+    pid: int
+    started_at: str
+    queues: list[str]
+    tasks: list[str]
+    concurrency: int
+    running: list[dict[str, Any]]
+
+
+def _text(value: bytes) -> str:
+    return value.decode("utf-8", "replace")
+
+
+def task(keys: Keyspace, task_id: str) -> Read[TaskInfo | None]:
+    """The record of a task."""
+    return Read(
+        [("HMGET", keys.task(task_id), *INFO_FIELDS)],
+        lambda replies: decode_info(task_id, replies[0]),
+    )
+
+
+def task_result(keys: Keyspace, task_id: str) -> Read[TaskResult]:
+    """The record and the result of a task."""
+    return Read(
+        [("HMGET", keys.task(task_id), *INFO_FIELDS), ("GET", keys.result(task_id))],
+        lambda replies: TaskResult(decode_info(task_id, replies[0]), replies[1]),
+    )
+
+
+def payload(keys: Keyspace, task_id: str) -> Read[bytes | None]:
+    """The JSON text of a task's ``[args, kwargs]``."""
+    return Read([("HGET", keys.task(task_id), "payload")], lambda replies: replies[0])
+
+
+def attempts(keys: Keyspace, task_id: str) -> Read[list[Attempt] | None]:
+    """The ended attempts of a task; None where there is no such task."""
+
+    def decode(replies: list[Any]) -> list[Attempt] | None:
+        texts, there = replies
+        return [decode_attempt(text) for text in texts] if texts or there else None
+
+    return Read([("LRANGE", keys.attempts(task_id), 0, -1), ("EXISTS", keys.task(task_id))], decode)
+
+
+def tasks(keys: Keyspace, task_ids: Sequence[str]) -> Read[list[TaskInfo]]:
+    """Several records of one partition; those that are gone are left out."""
+
+    def decode(replies: list[Any]) -> list[TaskInfo]:
+        infos = map(decode_info, task_ids, replies)
+        return [info for info in infos if info is not None]
+
+    return Read([("HMGET", keys.task(task_id), *INFO_FIELDS) for task_id in task_ids], decode)
+
+
+def scan(keys: Keyspace, cursor: int, count: int = 500) -> Read[Page]:
+    """Part of a walk over all tasks of a partition, which never blocks the server for long."""
+    skip = len(keys.task(""))
+    pattern = keys.task("*").replace("{", "[{]").replace("}", "[}]")
+
+    def decode(replies: list[Any]) -> Page:
+        following, found = replies[0]
+        return Page([_text(key)[skip:] for key in found], int(following))
+
+    command = ("SCAN", cursor, "MATCH", pattern, "COUNT", count, "TYPE", "hash")
+    return Read([command], decode)
+
+
+def events(keys: Keyspace, after: str, count: int = 500) -> Read[list[Event]]:
+    """Events later than a cursor ("0" for the oldest kept), oldest first."""
+    return Read([("XRANGE", keys.events, f"({after}", "+", "COUNT", count)], _events)
+
+
+def last_events(keys: Keyspace, count: int) -> Read[list[Event]]:
+    """The newest events, oldest first."""
+    return Read([("XREVRANGE", keys.events, "+", "-", "COUNT", count)], lambda r: _events(r)[::-1])
+
+
+def _events(replies: list[Any]) -> list[Event]:
+    return [_event(_text(entry), fields) for entry, fields in replies[0]]
+
+
+def _event(entry: str, fields: dict[bytes, bytes]) -> Event:
+    def get(name: str) -> str:
+        return _text(fields.get(name.encode(), b""))
+
+    attempt = get("attempt")
+    return Event(
+        cursor=entry,
+        type=get("type"),
+        id=get("id"),
+        queue=get("queue"),
+        attempt=int(attempt) if attempt.isascii() and attempt.isdigit() else 0,
+        reason=get("reason") or None,
+        at=rfc3339(int(entry.partition("-")[0])),
+    )
+
+
+def queue_names(keys: Keyspace) -> Read[list[str]]:
+    """The names of all queues ever used."""
+    return Read([("HKEYS", keys.queues)], lambda replies: sorted(map(_text, replies[0])))
+
+
+def queues(keys: Keyspace, names: Sequence[str]) -> Read[list[QueueInfo]]:
+    """The counters of queues."""
+    counters = [*Status, "absorbed", "reclaimed", "released"]
+
+    def decode(replies: list[Any]) -> list[QueueInfo]:
+        return [
+            QueueInfo(
+                queue=name,
+                **{
+                    counter.lower(): int(value or 0)
+                    for counter, value in zip(counters, values, strict=True)
+                },
+            )
+            for name, values in zip(names, replies, strict=True)
+        ]
+
+    return Read([("HMGET", keys.stats(name), *counters) for name in names], decode)
+
+
+def worker_ids(keys: Keyspace) -> Read[list[str]]:
+    """The workers with a heartbeat that nobody has cleared away."""
+    return Read([("ZRANGE", keys.workers, 0, -1)], lambda replies: [_text(w) for w in replies[0]])
+
+
+def workers(keys: Keyspace, ids: Sequence[str]) -> Read[list[WorkerInfo]]:
+    """What live workers say of themselves; the dead are left out."""
+
+    def decode(replies: list[Any]) -> list[WorkerInfo]:
+        pairs = zip(ids, replies, strict=True)
+        return [_worker(worker, fields) for worker, fields in pairs if fields]
+
+    return Read([("HGETALL", keys.worker(worker)) for worker in ids], decode)
+
+
+def _worker(worker: str, fields: dict[bytes, bytes]) -> WorkerInfo:
+    def number(name: bytes) -> int:
+        return int(fields.get(name, b"0"))
+
+    def items(name: bytes) -> Any:
+        return msgspec.json.decode(fields.get(name, b"[]"))
+
+    return WorkerInfo(
+        id=worker,
+        seen_at=rfc3339(number(b"seen_ms")),
+        host=_text(fields.get(b"host", b"")),
+        pid=number(b"pid"),
+        started_at=rfc3339(number(b"started_ms")),
+        queues=items(b"queues"),
+        tasks=items(b"tasks"),
+        concurrency=number(b"concurrency"),
+        running=items(b"running"),
+    )
+
+
+def stale_workers(keys: Keyspace, before_ms: int) -> Read[list[str]]:
+    """The workers whose last heartbeat was before a time."""
+    return Read(
+        [("ZRANGEBYSCORE", keys.workers, "-inf", before_ms, "LIMIT", 0, 100)],
+        lambda replies: [_text(worker) for worker in replies[0]],
+    )
+
+
+def now_ms() -> Read[int]:
+    """The clock of the server."""
+    return Read([("TIME",)], lambda replies: replies[0][0] * 1000 + replies[0][1] // 1000)
