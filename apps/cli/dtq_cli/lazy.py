@@ -40,10 +40,11 @@ class LazyCommand(TyperCommand):
 
     def make_context(self, *args: Any, **kwargs: Any) -> Any:
         """Hand over to the real command, which parses its arguments and is run."""
-        return _load(self._entry).make_context(*args, **kwargs)
+        return load(self._entry).make_context(*args, **kwargs)
 
 
-def _load(entry: Entry) -> Any:
+def load(entry: Entry) -> Any:
+    """Import a command and return it, ready to parse its arguments."""
     module, _, function = entry.target.partition(":")
     callback: Callable[..., None] = getattr(importlib.import_module(module), function)
     app = typer.Typer(add_completion=False)

@@ -126,6 +126,17 @@ class Common:
             store.close()
 
 
+def check_queues(names: list[str] | None) -> list[str] | None:
+    """Check the names of queues; None where none was given.
+
+    Raises:
+        InvalidNameError: for one that breaks the rule.
+    """
+    from dtq_core.limits import check_name
+
+    return [check_name("queue name", name) for name in names] if names else None
+
+
 def spread(command: Callable[..., None]) -> Callable[..., None]:
     """Return a command whose parameter of type :class:`Common` is given as the options in it.
 

@@ -55,11 +55,10 @@ class Leader:
         return mono_s() < self._trusted_until_s
 
     async def resign(self) -> None:
-        """Give the lease up, so that another need not wait for its end.
+        """Give the lease up, so that another need not wait for its end; harmless without one.
 
         Raises:
             RedisError: if Redis cannot be told; the lease then ends by itself.
         """
-        if self._trusted_until_s:
-            self._trusted_until_s = 0.0
-            await self._store.run(self._calls.lead(self._name, 0), retry_s=0)
+        self._trusted_until_s = 0.0
+        await self._store.run(self._calls.lead(self._name, 0), retry_s=0)

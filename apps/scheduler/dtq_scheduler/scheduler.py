@@ -51,9 +51,10 @@ class Scheduler:
         leader = Leader(self._store, calls, self._name, self._settings.leader_lease)
         promoter = Promoter(self._store, calls)
         sweeper = Sweeper(self._store, keys, calls)
-        pause = 0.0
+        pause = rest = 0.0
         try:
-            while True:
+            while not _cancelled():
+                await asyncio.sleep(rest)
                 try:
                     rest = await self._pass(leader, promoter, sweeper)
                 except DtqError as error:
@@ -64,7 +65,6 @@ class Scheduler:
                     if pause:
                         _log.info("tasks are scheduled again")
                     pause = 0.0
-                await asyncio.sleep(rest)
         finally:
             with contextlib.suppress(DtqError):
                 await leader.resign()
@@ -77,3 +77,9 @@ class Scheduler:
         due = min(await promoter.promote_due(), await sweeper.expire_due())
         await sweeper.clear_workers()
         return max(0.0, min(tick, due))
+
+
+def _cancelled() -> bool:
+    """Whether this task is to end: before Python 3.12, redis-py can swallow the error that says so."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

@@ -46,7 +46,9 @@ class Sweeper:
             return
         self._looked_s = mono_s()
         names = await self._store.read(reads.worker_ids(self._keys))
-        alive = {worker.id for worker in await self._store.read(reads.workers(self._keys, names))}
-        for worker in names:
-            if worker not in alive:
+        described = await self._store.link.pipeline(
+            [("EXISTS", self._keys.worker(worker)) for worker in names]
+        )
+        for worker, alive in zip(names, described, strict=True):
+            if not alive:
                 await self._store.abandon(worker)

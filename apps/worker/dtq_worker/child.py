@@ -84,6 +84,7 @@ def main() -> None:
             queues=orders.queues,
             worker_id=orders.worker_id,
             scheduler=False,
+            supervised=True,
             allow_eviction=orders.allow_eviction,
             settings=settings,
         )

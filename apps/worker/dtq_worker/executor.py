@@ -176,17 +176,22 @@ class Executor:
             alarm.cancel()
 
     async def _interruptible(self, held: Held, prepared: Prepared) -> Outcome:
+        if held.told_to_stop():
+            return _interrupted(held, prepared)
         try:
             outcome = await self._call(held, prepared)
         except asyncio.CancelledError:
             return _interrupted(held, prepared)
-        if isinstance(outcome, Failed) and held.stop in {Stop.TIMEOUT, Stop.CANCEL}:
+        finally:
+            held.interruptible = False
+        if isinstance(outcome, Failed) and held.told_to_stop():
             return _interrupted(held, prepared)  # it answered the interruption with an error
         return outcome
 
     async def _call(self, held: Held, prepared: Prepared) -> Outcome:
         task, call, limit = prepared.task, prepared.call, self._settings.max_result_bytes
         if task.runs_in == "loop":
+            held.interruptible = True
             return await run_on_loop(task, call, limit)
         held.in_thread = True
         return await self._threads.run(functools.partial(run_plain, task, call, limit))

@@ -30,10 +30,21 @@ class Held:
         work: the asyncio task that executes it.
         in_thread: whether the handler runs in a thread, which cannot be interrupted.
         stop: why it was told to stop, if it was.
+        interruptible: whether ``work`` may be cancelled now: it has begun, and not in a thread.
         reported: whether its outcome is out; what comes later is dropped.
     """
 
-    __slots__ = ("claim", "context", "in_thread", "name", "renewed_s", "reported", "stop", "work")
+    __slots__ = (
+        "claim",
+        "context",
+        "in_thread",
+        "interruptible",
+        "name",
+        "renewed_s",
+        "reported",
+        "stop",
+        "work",
+    )
 
     def __init__(self, claim: Claim, renewed_s: float) -> None:
         self.claim = claim
@@ -42,6 +53,7 @@ class Held:
         self.context: Context | None = None
         self.work: asyncio.Task[None] | None = None
         self.in_thread = False
+        self.interruptible = False
         self.stop: Stop | None = None
         self.reported = False
 
@@ -50,6 +62,10 @@ class Held:
         """Task id and lease: a task can be held again while an older attempt still runs."""
         return self.claim.task_id, self.claim.lease
 
+    def told_to_stop(self) -> bool:
+        """Whether anybody has interrupted it."""
+        return self.stop is not None
+
     def interrupt(self, stop: Stop) -> None:
         """Tell the handler to stop; the first reason counts. On the loop's own thread only."""
         if self.stop is not None or self.reported:
@@ -57,7 +73,7 @@ class Held:
         self.stop = stop
         if self.context is not None:
             self.context.request_cancel()
-        if self.work is not None and not self.in_thread:
+        if self.work is not None and self.interruptible:
             self.work.cancel()
 
 

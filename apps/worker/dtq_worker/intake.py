@@ -85,7 +85,8 @@ class Intake:
             if asked <= 0:
                 return 0
             reach("claim.before")
-            taken = await self._take(self._calls.claim(self._worker, asked, self._order.next()))
+            call = self._calls.claim(self._worker, asked, self._order.next())
+            taken = await self._take(call, asked)
             reach("claim.after")
             if taken.overdue:
                 await self._reclaim()
@@ -122,10 +123,10 @@ class Intake:
             return
         bands = self._order.next()
         cursors = [self._cursors.get(band, b"0-0") for band in bands]
-        idle_ms = self._leases.fleet_visibility_ms
-        call = self._calls.reclaim(self._worker, self._slots.free, idle_ms, bands, cursors)
+        asked, idle_ms = self._slots.free, self._leases.fleet_visibility_ms
+        call = self._calls.reclaim(self._worker, asked, idle_ms, bands, cursors)
         reach("reclaim.before")
-        taken = await self._take(call)
+        taken = await self._take(call, asked)
         reach("reclaim.after")
         self._cursors.update(zip(bands, taken.cursors, strict=True))
 
@@ -134,24 +135,27 @@ class Intake:
             await self._adopt()
 
     async def _adopt(self) -> None:
-        known = [held.claim.entry for held in self._leases.all()]
-        await self._take(self._calls.adopt(self._worker, known, self._order.next()))
+        known = self._leases.known_entries()
+        await self._take(self._calls.adopt(self._worker, known, self._order.next()), 0)
         self._unsure = False
         self._adopted_s = mono_s()
 
-    async def _take(self, call: Call[Taken]) -> Taken:
+    async def _take(self, call: Call[Taken], asked: int) -> Taken:
+        """Run a call; the slots that it asks for are taken meanwhile, as partitions share them."""
         sent_s = mono_s()
+        self._slots.take(asked)
         try:
             taken = await self._store.run(call)
         except BaseException:  # cancelled as well: the reply is lost
             self._unsure = True
+            self._slots.give(asked)
             raise
+        self._slots.give(asked - len(taken.claims))
         if taken.corrupt:
             _log.error("keys or records that are not dtq's were passed over", count=taken.corrupt)
         if taken.claims:
             held = new_held(taken.claims)
             self._leases.add(held)
-            self._slots.take(len(held))
             for item in await self._still_ours(held, mono_s() - sent_s):
                 if self._open.is_set():
                     self._start(item)

@@ -22,9 +22,9 @@ class Slots:
         """Occupy places; adopted tasks may drive the number of free ones below zero."""
         self.free -= n
 
-    def give(self) -> None:
-        """Free one place."""
-        self.free += 1
+    def give(self, n: int = 1) -> None:
+        """Free places."""
+        self.free += n
         self._freed.set()
 
     async def some_free(self) -> None:

@@ -52,6 +52,7 @@ class Worker:
         worker_id: str | None = None,
         scheduler: bool = True,
         allow_eviction: bool = False,
+        supervised: bool = False,
         settings: Settings | None = None,
         **overrides: Any,
     ) -> None:
@@ -63,6 +64,8 @@ class Worker:
             worker_id: its name; made up unless given.
             scheduler: whether it also runs a scheduler candidate.
             allow_eviction: whether to work on a server that may throw tasks away.
+            supervised: whether a supervisor starts this process again when it stops, as it then
+                does once a handler does not let itself be stopped.
             settings: of this process, loaded unless given.
             overrides: single settings by name.
 
@@ -75,6 +78,7 @@ class Worker:
         self.queues = [check_name("queue name", q) for q in queues or served_queues(registry)]
         self._registry = registry
         self._eviction_matters = not allow_eviction
+        self._supervised = supervised
         self._store = AsyncStore(self.settings)
         self._waiter = AsyncStore(self.settings, self._store.url, block_s=BLOCK_S)
         self._slots = Slots(self.settings.concurrency)
@@ -228,8 +232,9 @@ class Worker:
         self._loop.call_soon_threadsafe(held.interrupt, stop)
 
     def _on_stuck(self, held: Held) -> None:
-        _log.error("a handler does not stop; its worker is replaced", task_id=held.claim.task_id)
-        self.stop()
+        _log.error("a handler does not stop; it keeps its slot", task_id=held.claim.task_id)
+        if self._supervised and not self._stop.is_set():
+            self.stop()
 
 
 def served_queues(registry: Registry) -> list[str]:

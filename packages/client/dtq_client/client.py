@@ -20,6 +20,7 @@ from dtq_client.requests import (
 )
 from dtq_client.waiting import Waiting
 from dtq_core import codec, reads
+from dtq_core.cancelling import cancel
 from dtq_core.clock import mono_s
 from dtq_core.errors import ResultTimeoutError, TaskNotFoundError
 from dtq_core.record import Attempt, Submission, TaskInfo
@@ -247,10 +248,8 @@ class _Waiter:
 
         async def close() -> None:
             await self._waiting.close()
-            waiting = asyncio.all_tasks() - {asyncio.current_task()}
-            for task in waiting:
-                task.cancel()
-            await asyncio.gather(*waiting, return_exceptions=True)
+            me = asyncio.current_task()
+            await cancel(*(task for task in asyncio.all_tasks() if task is not me))
             await self._store.close()
 
         asyncio.run_coroutine_threadsafe(close(), self._loop).result()

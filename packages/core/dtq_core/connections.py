@@ -144,7 +144,7 @@ def _options(settings: Settings, url: str, block_s: float) -> dict[str, Any]:
 
 
 class Link:
-    """Connections for any number of threads, opened when they are needed and again after an error."""
+    """Connections for any number of threads, opened as needed and again after an error."""
 
     def __init__(self, settings: Settings, url: str, *, block_s: float = 0) -> None:
         """Prepare a connection.

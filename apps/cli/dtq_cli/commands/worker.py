@@ -7,8 +7,15 @@ from typing import Annotated
 
 import typer
 
-from dtq_cli.options import AllowEviction, Common, Concurrency, Modules, Processes, Queues
-from dtq_core.limits import check_name
+from dtq_cli.options import (
+    AllowEviction,
+    Common,
+    Concurrency,
+    Modules,
+    Processes,
+    Queues,
+    check_queues,
+)
 from dtq_core.logs import configure
 from dtq_worker.supervisor import Supervisor
 
@@ -30,7 +37,7 @@ def worker(
     supervisor = Supervisor(
         settings,
         modules,
-        [check_name("queue name", name) for name in queue] if queue else None,
+        check_queues(queue),
         scheduler=not no_scheduler,
         allow_eviction=allow_eviction,
     )

@@ -31,7 +31,7 @@ class Screen:
         self._said_s = 0.0
         self._bar = Progress(
             SpinnerColumn(style="cyan"),
-            BarColumn(bar_width=None),
+            BarColumn(bar_width=None, complete_style="cyan", pulse_style="cyan"),
             MofNCompleteColumn(),
             TextColumn("{task.fields[now]}", style="dim"),
             console=console,
@@ -43,8 +43,8 @@ class Screen:
     def folder(self, found: Survey) -> None:
         """Show what there is to do."""
         size = decimal(sum(file.stamp.size for file in found.files))
-        what = Text(f": {many(len(found.files), 'file')}, {size}")
-        self._say("folder", Text(escape(found.root), "bold") + what)
+        what = f": {many(len(found.files), 'file')}, {size}"
+        self._say("folder", Text.assemble((escape(found.root), "bold"), what))
         if found.capped:
             self._say("", "it holds more files than these; how many are taken: --limit")
         if found.left_out:
@@ -55,7 +55,7 @@ class Screen:
         """Show that the tasks are with the queue."""
         self._say(
             "tasks",
-            f"{total:,} accepted: one a file (some fail twice first), and one that cannot succeed; "
+            f"{total:,} accepted: one a file (some fail twice first), one that cannot succeed; "
             f"each takes at least {pause_s * 1000:.0f} ms, so that the kill hits some at work",
         )
 
@@ -92,7 +92,7 @@ class Screen:
 
     def recovered(self, seen: Recovery) -> None:
         """Show that what the killed worker ran is running again."""
-        self._say("", f"[bold]all of them running again {seen.after_s:.2f} s later[/]")
+        self._say("", f"[bold green]all of them running again {seen.after_s:.2f} s later[/]")
 
     def _say(self, label: str, text: Text | str, colour: str = "cyan") -> None:
         self._console.print(labelled(label, text, colour))

@@ -58,7 +58,7 @@ local function read_band(queue, band)
         take_new(stream, queue, entries[i][1], entries[i][2])
       end
     end
-    if #too_many > 0 then make_overdue(stream, too_many) end
+    give_back(stream, queue, too_many)
     if #entries < step then return end
   end
   wake(queue, 'n')

@@ -57,7 +57,7 @@ local function reclaim_band(queue, band, cursor)
       take_overdue(stream, queue, found[1], found[2])
     end
   end
-  if #too_many > 0 then make_overdue(stream, too_many) end
+  give_back(stream, queue, too_many)
   if #entries >= wanted then wake(queue, 'o') end
   return reply[1]
 end

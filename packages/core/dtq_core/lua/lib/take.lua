@@ -67,6 +67,13 @@ local function own_task(stream, queue, entry, fields)
   end
 end
 
+-- What was read beyond the budget waits, overdue, for whoever has room.
+local function give_back(stream, queue, entries)
+  if #entries == 0 then return end
+  make_overdue(stream, entries)
+  for _ = 1, #entries do wake(queue, 'o') end
+end
+
 local function answer(...)
   flush_stats()
   flush_acks()

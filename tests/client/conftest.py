@@ -1,0 +1,83 @@
+"""Both clients, and a worker played by hand, on a prefix of the test's own."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from client.faces import BlockingClient
+from client.hand import Hand
+from client.own_server import OwnServer
+
+from dtq import Client
+from dtq_core.settings import Settings
+
+MakeClient = Callable[..., Any]
+FACES = {"Client": Client, "AsyncClient": BlockingClient}
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="session")
+def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    server = OwnServer(tmp_path_factory.mktemp("redis"))
+    server.start()
+    yield server.url
+    server.stop()
+
+
+@pytest.fixture
+def settings(request: pytest.FixtureRequest, redis_url: str) -> Settings:
+    partitions = getattr(request, "param", 1)
+    return Settings(redis_url=redis_url, prefix=f"t{next(_numbers)}", partitions=partitions)
+
+
+@pytest.fixture(scope="module")
+def own_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnServer]:
+    server = OwnServer(tmp_path_factory.mktemp("own"))
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def own_settings(own_server: OwnServer, settings: Settings) -> Settings:
+    return replace(settings, redis_url=own_server.url)
+
+
+@pytest.fixture(params=FACES)
+def face(request: pytest.FixtureRequest) -> Any:
+    """The class of a client, blocking and asynchronous in turn."""
+    return FACES[request.param]
+
+
+@pytest.fixture
+def make_client(face: Any, settings: Settings) -> Iterator[MakeClient]:
+    """Makes clients of this test's deployment, and closes them after it."""
+    with ExitStack() as stack:
+
+        def make(url: str | None = None, **overrides: Any) -> Any:
+            given = {"prefix": settings.prefix, "partitions": settings.partitions, **overrides}
+            return stack.enter_context(closing(face(url or settings.redis_url, **given)))
+
+        yield make
+
+
+@pytest.fixture
+def client(make_client: MakeClient) -> Any:
+    return make_client()
+
+
+@pytest.fixture
+def make_hand() -> Iterator[Callable[[Settings], Hand]]:
+    with ExitStack() as stack:
+        yield lambda settings: stack.enter_context(closing(Hand(settings)))
+
+
+@pytest.fixture
+def hand(make_hand: Callable[[Settings], Hand], settings: Settings) -> Hand:
+    return make_hand(settings)
