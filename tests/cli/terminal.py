@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 
 import redis
 
+from dtq import Client
+
 LIMIT_S = 60.0
 
 HANDLERS = """
@@ -30,8 +32,8 @@ async def add(a: int, b: int) -> int:
 
 
 @task(queue="mail")
-def sleep(seconds: float) -> str:
-    time.sleep(seconds)
+async def sleep(seconds: float) -> str:
+    await asyncio.sleep(seconds)
     return "rested"
 
 
@@ -78,6 +80,7 @@ class Terminal:
         clean = {k: v for k, v in os.environ.items() if not k.startswith(("DTQ_", "COLUMNS"))}
         given = {f"DTQ_{k.upper()}": str(v) for k, v in values.items() if v is not None}
         self.environ = clean | given
+        self.client = Client(**values) if url else None
         self._started: list[subprocess.Popen[str]] = []
         (folder / "handlers.py").write_text(HANDLERS)
 
@@ -115,9 +118,14 @@ class Terminal:
         assert out.endswith("\n")
         return json.loads(out)
 
-    def submit(self, *arguments: str) -> str:
-        """Submit a task and return its id."""
-        return self.ok("submit", *arguments).strip()
+    def submit(self, name: str, *args: Any, **options: Any) -> str:
+        """Submit a task, from here, and return its id."""
+        return self.client.submit_by_name(name, args, **options).id
+
+    def ended(self, task_id: str) -> str:
+        """Wait for the end of a task; return its status."""
+        eventually("it ends", lambda: self.client.get(task_id).status.terminal)
+        return self.client.get(task_id).status
 
     def start_worker(self, *arguments: str, **settings: Any) -> subprocess.Popen[str]:
         """Start workers and wait until one lives."""
@@ -141,7 +149,8 @@ class Terminal:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
-        if self.raw is not None:
+        if self.client is not None:
+            self.client.close()
             for key in self.raw.scan_iter(f"{self.prefix}:*"):
                 self.raw.delete(key)
             self.raw.close()

@@ -134,7 +134,7 @@ class Executor:
             if task is None:
                 return UnknownTask()
             call = task.decode(claim.payload)
-        except Exception as error:  # a type of the user's own may raise anything when it is made
+        except BaseException as error:  # a type of the user's own may raise anything when made
             return Failed(describe_error(error), retry=False)
         timeout = spec.timeout or task.timeout
         if task.context_parameter is not None:
@@ -180,7 +180,9 @@ class Executor:
             return _interrupted(held, prepared)
         try:
             outcome = await self._call(held, prepared)
-        except asyncio.CancelledError:
+        except asyncio.CancelledError as error:
+            if not held.told_to_stop():  # the handler has cancelled its own asyncio task
+                return prepared.task.classify(error)
             return _interrupted(held, prepared)
         finally:
             held.interruptible = False
@@ -203,7 +205,7 @@ class Executor:
         asyncio.get_running_loop().call_later(patience_s, self._give_up, held, prepared)
 
     def _give_up(self, held: Held, prepared: Prepared) -> None:
-        if not held.reported and held.stop is Stop.TIMEOUT:
+        if not held.reported:
             self.report(held, _interrupted(held, prepared), prepared.policy)
             self._on_stuck(held)
 

@@ -1,8 +1,8 @@
 """The finisher: group commit of outcomes.
 
 One ``finish`` is in flight; all outcomes that arrive meanwhile go in the next one. While Redis is
-away they are kept and sent again: the same lease gets the same answer, and one that was lost in the
-meantime is refused.
+away, full or closed to us, they are kept and sent again: the same lease gets the same answer, and
+one that was lost in the meantime is refused.
 """
 
 from __future__ import annotations
@@ -15,14 +15,23 @@ import structlog
 
 from dtq_core.calls import Call, Calls, Ended
 from dtq_core.decide import Decision, Finish, Release
-from dtq_core.errors import RedisError, RedisFullError, RedisUnavailableError
+from dtq_core.errors import (
+    RedisDeniedError,
+    RedisError,
+    RedisFullError,
+    RedisUnavailableError,
+)
 from dtq_core.failpoints import reach
 from dtq_core.limits import MAX_BATCH_TASKS
 from dtq_core.scripts import Code
 from dtq_core.store import AsyncStore
 from dtq_worker.held import Held
+from dtq_worker.leases import LeaseKeeper
 
 _log = structlog.get_logger("dtq.finisher")
+
+MAX_BATCH_BYTES = 4_194_304
+"""Results and errors in one call beyond its first task, so that Redis never stalls on one."""
 _LONGEST_PAUSE_S = 2.0
 
 Item = tuple[Held, Decision]
@@ -31,17 +40,17 @@ Item = tuple[Held, Decision]
 class Finisher:
     """Sends the outcomes of one partition."""
 
-    def __init__(self, store: AsyncStore, calls: Calls, settled: Callable[[Held], None]) -> None:
+    def __init__(self, store: AsyncStore, calls: Calls, leases: LeaseKeeper) -> None:
         """Set up.
 
         Args:
             store: to send through.
             calls: of the partition.
-            settled: called for each claim once Redis has answered, whatever it answered.
+            leases: keeps each claim until Redis has answered.
         """
         self._store = store
         self._calls = calls
-        self._settled = settled
+        self._leases = leases
         self._waiting: list[Item] = []
         self._in_flight = 0
         self._arrived = asyncio.Event()
@@ -67,7 +76,7 @@ class Finisher:
         """Send batches until cancelled."""
         while True:
             await self._arrived.wait()
-            batch = self._waiting[:MAX_BATCH_TASKS]
+            batch = self._next_batch()
             del self._waiting[: len(batch)]
             self._in_flight = len(batch)
             reach("finish.before")
@@ -77,6 +86,14 @@ class Finisher:
             if not self._waiting:
                 self._arrived.clear()
                 self._empty.set()
+
+    def _next_batch(self) -> list[Item]:
+        size_bytes = 0
+        for index, (_, what) in enumerate(self._waiting[:MAX_BATCH_TASKS]):
+            size_bytes += len(what.body) if isinstance(what, Finish) else 0
+            if index and size_bytes > MAX_BATCH_BYTES:
+                return self._waiting[:index]
+        return self._waiting[:MAX_BATCH_TASKS]
 
     async def _commit(self, batch: Sequence[Item]) -> None:
         finishes = [(held, what) for held, what in batch if isinstance(what, Finish)]
@@ -97,14 +114,20 @@ class Finisher:
             await self._send_singly(items, make, error)
             return
         for (held, _), answer in zip(items, answers, strict=True):
-            if answer.code not in {Code.OK, Code.AGAIN}:
-                _log.warning(
-                    "outcome refused",
-                    task_id=held.claim.task_id,
-                    answer=answer.code.name,
-                    status=answer.status,
-                )
-            self._settled(held)
+            self._settle(held, answer)
+
+    def _settle(self, held: Held, answer: Ended) -> None:
+        if answer.code not in {Code.OK, Code.AGAIN}:
+            _log.warning(
+                "outcome refused",
+                task_id=held.claim.task_id,
+                answer=answer.code.name,
+                status=answer.status,
+            )
+        if answer.code is Code.CORRUPT:
+            self._leases.disown(held)
+        else:
+            self._leases.forget(held)
 
     async def _send_singly(
         self,
@@ -122,7 +145,7 @@ class Finisher:
             return
         held = items[0][0]
         _log.error("outcome cannot be stored", task_id=held.claim.task_id, error=str(error))
-        self._settled(held)
+        self._leases.disown(held)
 
     async def _until_answered(self, call: Call[list[Ended]]) -> list[Ended]:
         """Send until there is an answer; say once that there is none, and once that there is."""
@@ -131,7 +154,7 @@ class Finisher:
         while True:
             try:
                 answers = await self._store.run(call, retry_s=0)
-            except (RedisUnavailableError, RedisFullError) as error:
+            except (RedisUnavailableError, RedisFullError, RedisDeniedError) as error:
                 if not waiting:
                     _log.warning("outcomes are held", backlog=self.backlog, error=str(error))
                 waiting = True

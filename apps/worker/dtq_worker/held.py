@@ -27,6 +27,7 @@ class Held:
         renewed_s: when its lease was last known to be good, monotonic.
         name: the task's name, once it is known.
         context: what the handler sees, once it runs.
+        progress: what the handler last said, as long as Redis has not confirmed it.
         work: the asyncio task that executes it.
         in_thread: whether the handler runs in a thread, which cannot be interrupted.
         stop: why it was told to stop, if it was.
@@ -40,6 +41,7 @@ class Held:
         "in_thread",
         "interruptible",
         "name",
+        "progress",
         "renewed_s",
         "reported",
         "stop",
@@ -51,6 +53,7 @@ class Held:
         self.renewed_s = renewed_s
         self.name = ""
         self.context: Context | None = None
+        self.progress = b""
         self.work: asyncio.Task[None] | None = None
         self.in_thread = False
         self.interruptible = False
@@ -65,6 +68,17 @@ class Held:
     def told_to_stop(self) -> bool:
         """Whether anybody has interrupted it."""
         return self.stop is not None
+
+    @property
+    def has_progress(self) -> bool:
+        """Whether there is progress that Redis has not confirmed."""
+        return bool(self.progress) or (self.context is not None and self.context.has_progress)
+
+    def take_progress(self) -> bytes:
+        """Return the newest progress that Redis has not confirmed; empty for none."""
+        newest = self.context.take_progress() if self.context is not None else None
+        self.progress = newest or self.progress
+        return self.progress
 
     def interrupt(self, stop: Stop) -> None:
         """Tell the handler to stop; the first reason counts. On the loop's own thread only."""

@@ -62,6 +62,7 @@ class LeaseKeeper:
         self._tick_s = min(_LONGEST_TICK_S, max(_SHORTEST_TICK_S, self._renew_after_s / 3))
         self._lock = threading.Lock()
         self._held: dict[tuple[str, int], Held] = {}
+        self._disowned: set[str] = set()
         self._cancels = [0] * len(self._store.calls)
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="dtq-leases", daemon=True)
@@ -82,7 +83,14 @@ class LeaseKeeper:
         return mono_s() - self.renewed_s < self._renew_after_s * 2
 
     def start(self) -> None:
-        """Begin to beat and renew."""
+        """Say that this worker lives, blocking, and begin to renew.
+
+        Before it takes anything it is thus known, and knows how long others let a task go unrenewed.
+
+        Raises:
+            RedisError: if Redis cannot be told; nothing has begun then.
+        """
+        self._beat()
         self._thread.start()
 
     def add(self, held: Sequence[Held]) -> None:
@@ -90,11 +98,23 @@ class LeaseKeeper:
         with self._lock:
             for item in held:
                 self._held[item.key] = item
+                self._disowned.discard(item.claim.entry)
 
     def forget(self, held: Held) -> None:
         """Let go of a claim whose outcome is stored, or whose lease is lost."""
         with self._lock:
             self._held.pop(held.key, None)
+
+    def disown(self, held: Held) -> None:
+        """Let go of a claim whose outcome cannot be stored: its entry is left to the reaper."""
+        with self._lock:
+            self._held.pop(held.key, None)
+            self._disowned.add(held.claim.entry)
+
+    def known_entries(self) -> list[str]:
+        """The entries that this worker was given and knows of."""
+        with self._lock:
+            return [*(item.claim.entry for item in self._held.values()), *self._disowned]
 
     def all(self) -> list[Held]:
         """Every claim in hand."""
@@ -112,7 +132,8 @@ class LeaseKeeper:
     def stop(self) -> None:
         """Stop renewing, and close the connection."""
         self._stopping.set()
-        self._thread.join()
+        if self._thread.ident is not None:
+            self._thread.join()
         self._store.close()
 
     def _run(self) -> None:
@@ -139,7 +160,7 @@ class LeaseKeeper:
             for item in self.all()
             if asked
             or now - item.renewed_s >= self._renew_after_s - self._tick_s
-            or (item.context is not None and item.context.has_progress)
+            or item.has_progress
         ]
         for item, code in self._renew(due):
             if code is Code.CANCEL:
@@ -176,10 +197,11 @@ class LeaseKeeper:
         for calls, group in self._by_partition(items):
             for batch in batches(group):
                 sent_s = mono_s()
-                leases = [(*item.key, _progress(item)) for item in batch]
+                leases = [(*item.key, item.take_progress()) for item in batch]
                 codes = self._store.run(calls.renew(self._worker, leases), retry_s=0)
                 for item, code in zip(batch, codes, strict=True):
                     item.renewed_s = sent_s
+                    item.progress = b""
                     answered.append((item, code))
         return answered
 
@@ -189,7 +211,3 @@ class LeaseKeeper:
             index = self._store.keys_of(item.claim.task_id).index
             groups.setdefault(index, []).append(item)
         return [(self._store.calls[index], group) for index, group in groups.items()]
-
-
-def _progress(held: Held) -> bytes:
-    return (held.context.take_progress() if held.context is not None else None) or b""

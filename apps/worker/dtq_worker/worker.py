@@ -91,7 +91,7 @@ class Worker:
             self._interrupt_from_thread,
         )
         self._finishers = [
-            Finisher(self._store, calls, self._leases.forget) for calls in self._store.calls
+            Finisher(self._store, calls, self._leases) for calls in self._store.calls
         ]
         self._executor = Executor(
             registry, self.settings, self._slots, self._finisher_of, self._on_stuck

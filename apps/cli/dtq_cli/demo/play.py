@@ -65,7 +65,7 @@ def _perform(stage: Stage, found: Survey, max_bytes: int, screen: Screen) -> _Pe
     total = len(tasks.ids)
     screen.accepted(total, pause)
     watch = Watch(stage.client, stage.start_crew(), stage.journal, total)
-    screen.started(watch.until_started(WORKERS))
+    screen.started(watch.until_started(WORKERS), stage.server_version)
     with screen.progress(total):
         kill = watch.until_ended(screen)
     return _Performance(tasks, kill, mono_s() - began_s)

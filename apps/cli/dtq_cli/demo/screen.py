@@ -59,10 +59,10 @@ class Screen:
             f"each takes at least {pause_s * 1000:.0f} ms, so that the kill hits some at work",
         )
 
-    def started(self, pids: Sequence[int]) -> None:
+    def started(self, pids: Sequence[int], version: str) -> None:
         """Show that the workers are there."""
         processes = " and ".join(map(str, pids))
-        self._say("workers", f"processes {processes}, under a supervisor, on a private Redis")
+        self._say("workers", f"processes {processes}, supervised, on a private Redis {version}")
 
     @contextmanager
     def progress(self, total: int) -> Iterator[None]:

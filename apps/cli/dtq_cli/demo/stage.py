@@ -21,7 +21,8 @@ class Stage:
     """A project of its own: neither the settings nor the server of another count here.
 
     Attributes:
-        folder: for everything that is written.
+        folder: for everything that is written; the server makes it a project.
+        server_version: as the server says it.
         settings: of all that takes part.
         client: to the server.
     """
@@ -38,11 +39,10 @@ class Stage:
         self._interrupts = interrupts
         with ExitStack() as stack:
             self.folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dtq-demo-")))
-            (self.folder / "dtq.toml").touch()
             stack.enter_context(chdir(self.folder))
             with interrupts.held():
-                server = EmbeddedServer.start(self.folder)
-                stack.callback(server.stop)
+                server = stack.enter_context(EmbeddedServer.start(self.folder))
+            self.server_version = server.version
             self.settings = _settings(server.url)
             self.client = stack.enter_context(Client(**asdict(self.settings)))
             self._stack = stack.pop_all()
