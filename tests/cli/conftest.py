@@ -1,39 +1,18 @@
 from __future__ import annotations
 
-import subprocess
-import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from cli.terminal import Terminal
+from dtq_core.embedded import start_temporary
 
 
 @pytest.fixture(scope="session")
 def redis_url() -> Iterator[str]:
-    with tempfile.TemporaryDirectory(prefix="dtq") as folder:
-        socket = Path(folder) / "r.sock"
-        server = subprocess.Popen(
-            [
-                "redis-server",
-                "--port",
-                "0",
-                "--unixsocket",
-                str(socket),
-                "--save",
-                "",
-                "--dir",
-                folder,
-            ],
-            stdout=subprocess.DEVNULL,
-        )
-        while not socket.exists():
-            time.sleep(0.01)
-        yield f"unix://{socket}"
-        server.terminate()
-        server.wait()
+    with start_temporary() as server:
+        yield server.url
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from dtq import Client
 LIMIT_S = 60.0
 
 HANDLERS = """
-import time
+import asyncio
 from typing import Any
 
 from dtq import fixed, task

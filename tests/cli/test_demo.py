@@ -239,7 +239,9 @@ def test_a_disagreement_is_named_and_fails_the_command(
 
     monkeypatch.setattr(command, "play", disagree)
     assert run(["demo", str(tmp_path)]) == 1
-    assert "the earth is flat" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "the earth is flat" in out
+    assert "/tmp/dtq-demo-1" in out
     assert run(["demo", str(tmp_path), "--json"]) == 1
     assert json.loads(capsys.readouterr().out)["disagreements"] == ["the earth is flat"]
 
@@ -425,6 +427,15 @@ def test_a_sound_run_adds_up() -> None:
     assert (seen.running, seen.back, seen.after_s) == (1, 1, 0.5)
 
 
+def test_a_kill_on_the_last_attempt_adds_up_too() -> None:
+    last = replace(
+        SOUND,
+        records=[*without("doomed"), record("doomed", Status.DEAD_LETTERED, attempt=3, crashes=1)],
+        counters=counters(reclaimed=4),
+    )
+    assert list(disagreements(last, settle(last))) == []
+
+
 def without(*task_ids: str) -> list[TaskInfo]:
     return [record for record in SOUND.records if record.id not in task_ids]
 
@@ -481,4 +492,5 @@ REPORT = Report(
     ledger=settle(SOUND),
     kill=None,
     disagreements=["the earth is flat"],
+    evidence="/tmp/dtq-demo-1",
 )

@@ -5,12 +5,13 @@ from __future__ import annotations
 import subprocess
 import tempfile
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-import redis
 from worker.ledger import check_ledger
+from worker.processes import Child, Crew, Journal, Zygote
 from worker.stage import Stage
 
 
@@ -19,7 +20,17 @@ def redis_url() -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="dtq") as folder:
         socket = Path(folder) / "r.sock"
         server = subprocess.Popen(
-            ["redis-server", "--port", "0", "--unixsocket", str(socket), "--save", "", "--dir", folder],
+            [
+                "redis-server",
+                "--port",
+                "0",
+                "--unixsocket",
+                str(socket),
+                "--save",
+                "",
+                "--dir",
+                folder,
+            ],
             stdout=subprocess.DEVNULL,
         )
         while not socket.exists():
@@ -35,3 +46,47 @@ async def stage(redis_url: str) -> AsyncIterator[Stage]:
     yield made
     await check_ledger(made.raw, made.client.store.partitions, made.accepted)
     await made.close()
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Journal:
+    return Journal(tmp_path / "journal")
+
+
+@pytest.fixture(scope="session")
+def zygote() -> Iterator[Zygote]:
+    made = Zygote()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def child(
+    zygote: Zygote, stage: Stage, journal: Journal, tmp_path: Path
+) -> Iterator[Callable[..., Child]]:
+    """Starts worker processes, which end with the test."""
+    made: list[Child] = []
+
+    def start(**overrides: Any) -> Child:
+        log = tmp_path / "children.log"
+        made.append(Child(zygote, stage.settings(**overrides), journal, log))
+        return made[-1]
+
+    yield start
+    for each in made:
+        each.destroy()
+
+
+@pytest.fixture
+def crew(stage: Stage, journal: Journal, tmp_path: Path) -> Iterator[Callable[..., Crew]]:
+    """Starts supervisors, which end with the test."""
+    made: list[Crew] = []
+
+    def start(*modules: str, path: Path = tmp_path, **overrides: Any) -> Crew:
+        log = tmp_path / f"crew{len(made)}.log"
+        made.append(Crew(stage.settings(**overrides), journal, log, *modules, path=path))
+        return made[-1]
+
+    yield start
+    for each in made:
+        each.destroy()

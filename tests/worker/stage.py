@@ -12,7 +12,9 @@ from typing import Any, TypeVar
 import redis.asyncio
 
 from dtq_client import AsyncClient, AsyncHandle
+from dtq_core.cancelling import cancel
 from dtq_core.settings import Settings, load
+from dtq_scheduler import Scheduler
 from dtq_tasks import Registry, TaskDecorator
 from dtq_worker import Worker
 
@@ -33,9 +35,7 @@ BRISK = {
 }
 
 
-async def eventually(
-    what: str, probe: Callable[[], T | Awaitable[T]], limit_s: float = 15.0
-) -> T:
+async def eventually(what: str, probe: Callable[[], T | Awaitable[T]], limit_s: float = 15.0) -> T:
     """Wait until a probe answers something true, and return that."""
     end = asyncio.get_running_loop().time() + limit_s
     while True:
@@ -84,18 +84,28 @@ class Stage:
         self.accepted += [handle.id for handle in handles]
         return handles
 
-    async def submit_by_name(self, name: str, *args: Any, **options: Any) -> AsyncHandle[Any]:
-        handle = await self.client.submit_by_name(name, args, **options)
+    async def submit_by_name(
+        self, name: str, args: Any = (), kwargs: Any = None, **options: Any
+    ) -> AsyncHandle[Any]:
+        handle = await self.client.submit_by_name(name, args, kwargs, **options)
         self.accepted.append(handle.id)
         return handle
 
     @contextlib.asynccontextmanager
     async def worker(
-        self, registry: Registry | None = None, *, scheduler: bool = True, **overrides: Any
+        self,
+        registry: Registry | None = None,
+        *,
+        scheduler: bool = True,
+        worker_id: str | None = None,
+        **overrides: Any,
     ) -> AsyncIterator[Worker]:
         """Run a worker in this process; it is stopped in order at the end of the block."""
         worker = Worker(
-            registry or self.registry, scheduler=scheduler, settings=self.settings(**overrides)
+            registry or self.registry,
+            worker_id=worker_id,
+            scheduler=scheduler,
+            settings=self.settings(**overrides),
         )
         running = asyncio.create_task(worker.run())
         try:
@@ -105,14 +115,34 @@ class Stage:
             worker.stop()
             await asyncio.wait_for(running, 20)
 
+    @contextlib.asynccontextmanager
+    async def scheduler(self, **overrides: Any) -> AsyncIterator[Scheduler]:
+        """Run a scheduler in this process; it is stopped at the end of the block."""
+        scheduler = Scheduler(self.settings(**overrides))
+        running = asyncio.create_task(scheduler.run())
+        try:
+            yield scheduler
+        finally:
+            await asyncio.wait_for(cancel(running), 20)
+
     async def ended(self, *handles: AsyncHandle[Any], limit_s: float = 15.0) -> list[str]:
         """Wait until tasks have ended, and return their statuses."""
 
         async def all_ended() -> list[str] | None:
             infos = [await handle.info() for handle in handles]
-            return [info.status for info in infos] if all(i.status.terminal for i in infos) else None
+            return (
+                [info.status for info in infos] if all(i.status.terminal for i in infos) else None
+            )
 
         return await eventually("the end of the tasks", all_ended, limit_s)
+
+    async def has_status(self, handle: AsyncHandle[Any], status: str) -> bool:
+        return (await handle.info()).status == status
+
+    async def started(self, *handles: AsyncHandle[Any]) -> None:
+        """Wait until tasks are running."""
+        for handle in handles:
+            await eventually("its start", lambda handle=handle: self.has_status(handle, "RUNNING"))
 
     async def close(self) -> None:
         await self.client.close()

@@ -171,5 +171,5 @@ def _print(console: Console, table: Table) -> None:
         return
     with console.capture() as captured:
         console.print(table)
-    for line in captured.get().splitlines():
-        print(line.rstrip())
+    lines = [line.rstrip() for line in captured.get().splitlines()]
+    print(*lines, sep="\n", flush=True)

@@ -34,6 +34,7 @@ EXIT_CANNOT_START = 3
 MAX_REFUSAL_BYTES = 4_096
 
 _LOOK_AT_SELF_S = 1.0
+_LOOK_FOR_REDIS_S = 0.5
 
 
 class Orders(msgspec.Struct, frozen=True):
@@ -89,9 +90,6 @@ def main() -> None:
             settings=settings,
         )
         _run(_work(worker, settings, orders_fd))
-    except RedisUnavailableError as error:  # it was there when the supervisor started
-        _log.warning("a worker process cannot start yet", error=str(error))
-        _exit(EXIT_HURRIED)
     except DtqError as error:
         os.write(orders_fd, str(error).encode("utf-8", "replace")[:MAX_REFUSAL_BYTES])
         _exit(EXIT_CANNOT_START)
@@ -140,14 +138,27 @@ async def _work(worker: Worker, settings: Settings, orders_fd: int) -> None:
     def on_supervisor() -> None:
         if not os.read(orders_fd, 1):
             loop.remove_reader(orders_fd)
-            worker.stop()
+            worker.retire()
 
     loop.add_reader(orders_fd, on_supervisor)
     watching = asyncio.create_task(_look_at_self(worker, settings))
     try:
-        await worker.run()
+        await _run_once_redis_is_there(worker)
     finally:
         watching.cancel()
+
+
+async def _run_once_redis_is_there(worker: Worker) -> None:
+    """It was there when the supervisor started, so it will come back."""
+    waited = False
+    while not worker.stopping:
+        try:
+            await worker.run()
+        except RedisUnavailableError as error:
+            if not waited:
+                _log.warning("a worker process waits for Redis", error=str(error))
+            waited = True
+            await asyncio.sleep(_LOOK_FOR_REDIS_S)
 
 
 async def _look_at_self(worker: Worker, settings: Settings) -> None:
@@ -156,7 +167,7 @@ async def _look_at_self(worker: Worker, settings: Settings) -> None:
         await asyncio.sleep(_LOOK_AT_SELF_S)
         done, memory = settings.max_tasks_per_process, settings.max_memory_mib
         if (done and worker.executed >= done) or (memory and _peak_mib() >= memory):
-            worker.stop()
+            worker.retire()
             return
 
 

@@ -7,7 +7,6 @@ them is under way, was given to it in a reply that it never saw; ``adopt`` takes
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Callable, Sequence
 
 import structlog
@@ -23,8 +22,6 @@ from dtq_worker.leases import LeaseKeeper
 from dtq_worker.slots import Slots
 
 _log = structlog.get_logger("dtq.intake")
-
-_CLOSE_GRACE_S = 1.0
 
 
 class Intake:
@@ -103,12 +100,14 @@ class Intake:
             await self._adopt_if_due()
             await self._reclaim()
 
-    async def close(self) -> None:
+    def close(self) -> None:
         """Take nothing more. A call under way may end; what it brings is held, not started."""
         self._open.clear()
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_CLOSE_GRACE_S), self._lock:
-                pass
+
+    async def quiet(self) -> None:
+        """Wait until no call is under way."""
+        async with self._lock:
+            pass
 
     async def adopt_unseen(self) -> None:
         """Take up what came in a reply that was lost, to be given back. Errors as :meth:`claim`."""

@@ -28,6 +28,7 @@ _log = structlog.get_logger("dtq.leases")
 
 _SHORTEST_TICK_S = 0.05
 _LONGEST_TICK_S = 0.5
+_STOP_S = 1.0
 _SHOWN_RUNNING = 100
 _encoder = msgspec.json.Encoder()
 
@@ -130,11 +131,11 @@ class LeaseKeeper:
         return [item for item, code in self._renew(held) if code is Code.OK]
 
     def stop(self) -> None:
-        """Stop renewing, and close the connection."""
+        """Stop renewing, and close the connection unless Redis still keeps the thread waiting."""
         self._stopping.set()
-        if self._thread.ident is not None:
-            self._thread.join()
-        self._store.close()
+        self._thread.join(_STOP_S)
+        if not self._thread.is_alive():
+            self._store.close()
 
     def _run(self) -> None:
         failing = False

@@ -30,9 +30,13 @@ _log = structlog.get_logger("dtq.supervisor")
 
 _STEADY_S = 5.0
 """A child that lived this long is started again at once."""
+_BRIEF_S = 1.0
+"""The same of one that ended in order."""
 _LONGEST_BACKOFF_S = 30.0
 _KILL_AFTER_S = 15.0
 """How long beyond its grace time a stopping child may live."""
+_KILL_HURRIED_AFTER_S = 1.5
+"""How long a child may live once it was told to hurry."""
 
 
 class Supervisor:
@@ -65,7 +69,7 @@ class Supervisor:
         self._children: dict[str, asyncio.subprocess.Process] = {}
         self._abandoning: set[asyncio.Task[None]] = set()
         self._stopping = asyncio.Event()
-        self._exit_code = 0
+        self._hurry = asyncio.Event()
         self._refusal: str | None = None
 
     async def run(self) -> int:
@@ -96,12 +100,12 @@ class Supervisor:
             await self._store.close()
         if self._refusal is not None:
             raise WorkerStartError(self._refusal)
-        return self._exit_code
+        return EXIT_HURRIED if self._hurry.is_set() else 0
 
     def stop(self) -> None:
         """Stop all children in order; a second call makes them give everything back at once."""
         if self._stopping.is_set():
-            self._exit_code = 1
+            self._hurry.set()
         self._stopping.set()
         for process in self._children.values():
             _signal(process, signal.SIGTERM)
@@ -113,15 +117,15 @@ class Supervisor:
             started_s = mono_s()
             worker_id = new_worker_id()
             code = await self._one_life(worker_id)
-            if code == EXIT_CANNOT_START:
+            if code == EXIT_CANNOT_START and self._refusal is not None:
                 self.stop()
                 return
             if code != 0:
                 self._mourn(worker_id, code)
             if self._stopping.is_set():
                 return
-            steady = mono_s() - started_s >= _STEADY_S
-            backoff = 0.0 if steady or code == 0 else min(_LONGEST_BACKOFF_S, 2 * backoff or 0.1)
+            steady = mono_s() - started_s >= (_STEADY_S if code else _BRIEF_S)
+            backoff = 0.0 if steady else min(_LONGEST_BACKOFF_S, 2 * backoff or 0.1)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(backoff):
                     await self._stopping.wait()
@@ -159,20 +163,17 @@ class Supervisor:
 
     async def _until_ended(self, process: asyncio.subprocess.Process) -> int:
         ended = asyncio.create_task(process.wait())
-        stopping = asyncio.create_task(self._stopping.wait())
-        await asyncio.wait([ended, stopping], return_when=asyncio.FIRST_COMPLETED)
-        stopping.cancel()
+        await _first(ended, self._stopping)
+        await _first(ended, self._hurry, self._settings.shutdown_grace + _KILL_AFTER_S)
+        if self._hurry.is_set():
+            await asyncio.wait([ended], timeout=_KILL_HURRIED_AFTER_S)
         if not ended.done():
-            limit = self._settings.shutdown_grace + _KILL_AFTER_S
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(limit):
-                    return await asyncio.shield(ended)
             _log.error("a worker process does not stop and is killed", pid=process.pid)
             _signal(process, signal.SIGKILL)
         return await ended
 
     def _mourn(self, worker_id: str, code: int) -> None:
-        """A child died: free what it held, in the background, however long Redis is away."""
+        """A child died: free what it held, in the background."""
         if not (self._stopping.is_set() and code in {EXIT_HURRIED, -signal.SIGTERM}):
             _log.error("a worker process died", worker=worker_id, exit_code=code)
         task = asyncio.create_task(self._abandon(worker_id), name="dtq-abandon")
@@ -184,6 +185,15 @@ class Supervisor:
             await self._store.abandon(worker_id)
         except RedisError as error:  # the reaper does it after the visibility timeout
             _log.warning("its tasks wait for the reaper", worker=worker_id, error=str(error))
+
+
+async def _first(
+    task: asyncio.Task[int], event: asyncio.Event, limit_s: float | None = None
+) -> None:
+    """Wait for a task or an event, whichever is first."""
+    happening = asyncio.create_task(event.wait())
+    await asyncio.wait([task, happening], timeout=limit_s, return_when=asyncio.FIRST_COMPLETED)
+    happening.cancel()
 
 
 def _last_words(line: socket.socket) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from typing import Any
 
 import structlog
@@ -37,8 +37,13 @@ from dtq_worker.slots import Slots
 
 _log = structlog.get_logger("dtq.worker")
 
-_FINISH_GRACE_S = 5.0
-"""How long a stopping worker tries to store its last outcomes."""
+_FINISH_GRACE_S = 2.0
+"""How long a stopping worker tries to store its last outcomes once its grace time is over."""
+_CALL_GRACE_S = 1.0
+"""How long it waits for any other call to Redis."""
+_LOOK_AGAIN_S = 0.05
+_HURRIED_S = 0.2
+"""How long it waits for anything once it was told to hurry."""
 
 
 class Worker:
@@ -111,8 +116,7 @@ class Worker:
             RedisUnavailableError: if it cannot be reached at the start.
         """
         self._loop = asyncio.get_running_loop()
-        await self._store.check(eviction_matters=self._eviction_matters)
-        self._leases.start()
+        await self._introduce()
         self._assemble()
         finishing = [asyncio.create_task(f.run(), name="dtq-finisher") for f in self._finishers]
         taking = [asyncio.create_task(c.run(), name="dtq-claimer") for c in self._claimers]
@@ -132,6 +136,11 @@ class Worker:
             self._hurry.set()
         self._stop.set()
 
+    def retire(self) -> None:
+        """Stop in order, unless it stops already; never a reason to hurry."""
+        if not self.stopping:
+            self.stop()
+
     @property
     def hurried(self) -> bool:
         """Whether it was told twice to stop."""
@@ -141,6 +150,19 @@ class Worker:
     def executed(self) -> int:
         """How many attempts it has run to their end."""
         return self._executor.executed
+
+    @property
+    def stopping(self) -> bool:
+        """Whether it was told to stop."""
+        return self._stop.is_set()
+
+    async def _introduce(self) -> None:
+        try:
+            await self._store.check(eviction_matters=self._eviction_matters)
+            await asyncio.to_thread(self._leases.start)
+        except BaseException:
+            await self._store.close()
+            raise
 
     def _assemble(self) -> None:
         for keys, calls in zip(self._store.partitions.all, self._store.calls, strict=True):
@@ -170,40 +192,60 @@ class Worker:
         self, taking: Sequence[asyncio.Task[None]], finishing: Sequence[asyncio.Task[None]]
     ) -> None:
         """Claim nothing more, wait, give back the rest, store the outcomes; renew to the last."""
+        end_s = mono_s() + self.settings.shutdown_grace
         _log.info("worker stops", worker=self.id, running=len(self._leases.all()))
-        await asyncio.gather(*(intake.close() for intake in self._intakes))
+        for intake in self._intakes:
+            intake.close()
+        await self._wait(self._take_no_more())
         await cancel(*taking)
-        await self._give_back_unstarted()
-        await self._drain(self.settings.shutdown_grace)
+        await self._wait(self._adopt_unseen())
+        self._give_back_unstarted()
+        await self._wait(self._idle(), end_s - mono_s())
         await self._give_back()
-        for finisher in self._finishers:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_FINISH_GRACE_S):
-                    await finisher.drained()
+        await self._wait(self._stored(), max(_FINISH_GRACE_S, end_s - mono_s()))
         await cancel(*finishing)
         await asyncio.to_thread(self._leases.stop)
-        await self._leave()
+        await self._wait(self._leave())
         self._executor.close()
         await self._waiter.close()
         await self._store.close()
         _log.info("worker stopped", worker=self.id)
 
-    async def _drain(self, grace_s: float) -> None:
-        """Wait for what runs, until the grace time is over or a second stop asks to hurry."""
-        end = mono_s() + grace_s
-        while self._running() and not self._hurry.is_set() and mono_s() < end:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(0.05):
-                    await self._hurry.wait()
+    async def _wait(self, work: Coroutine[Any, Any, Any], limit_s: float = _CALL_GRACE_S) -> None:
+        """Wait for some work, for a limited time; when told to hurry, only a moment more."""
+        working = asyncio.create_task(work)
+        hurry = asyncio.create_task(self._hurry.wait())
+        await asyncio.wait([working, hurry], timeout=limit_s, return_when=asyncio.FIRST_COMPLETED)
+        if self.hurried:
+            await asyncio.wait([working], timeout=_HURRIED_S)
+        await cancel(working, hurry)
+
+    async def _take_no_more(self) -> None:
+        """Let the calls under way end."""
+        for intake in self._intakes:
+            await intake.quiet()
+
+    async def _adopt_unseen(self) -> None:
+        """Take up what came in a reply that was lost, to give it back."""
+        for intake in self._intakes:
+            with contextlib.suppress(DtqError):
+                await intake.adopt_unseen()
+
+    async def _stored(self) -> None:
+        """Wait until every outcome is stored."""
+        for finisher in self._finishers:
+            await finisher.drained()
+
+    async def _idle(self) -> None:
+        """Wait until nothing runs any more."""
+        while self._running():
+            await asyncio.sleep(_LOOK_AGAIN_S)
 
     def _running(self) -> list[Held]:
         return [held for held in self._leases.all() if not held.reported]
 
-    async def _give_back_unstarted(self) -> None:
-        """Release what came too late to be started, and what came in a reply that was lost."""
-        for intake in self._intakes:
-            with contextlib.suppress(DtqError):
-                await intake.adopt_unseen()
+    def _give_back_unstarted(self) -> None:
+        """Release what came too late to be started."""
         for held in self._running():
             if held.work is None:
                 self._executor.report(held, GivenBack("the worker stops"))
@@ -214,7 +256,7 @@ class Worker:
             held.interrupt(Stop.SHUTDOWN)
         work = [held.work for held in self._running() if held.work and not held.in_thread]
         if work:
-            await asyncio.wait(work, timeout=STUCK_AFTER_S)
+            await self._wait(asyncio.wait(work), STUCK_AFTER_S)
         for held in self._running():
             self._executor.report(held, GivenBack("the worker stops"))
 
@@ -233,8 +275,8 @@ class Worker:
 
     def _on_stuck(self, held: Held) -> None:
         _log.error("a handler does not stop; it keeps its slot", task_id=held.claim.task_id)
-        if self._supervised and not self._stop.is_set():
-            self.stop()
+        if self._supervised:
+            self.retire()
 
 
 def served_queues(registry: Registry) -> list[str]:

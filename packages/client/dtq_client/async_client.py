@@ -12,6 +12,7 @@ from dtq_client.requests import (
     Requests,
     accepted,
     cancel_answer,
+    checked_reason,
     make_options,
     result_of,
     unwrap,
@@ -99,7 +100,7 @@ class AsyncClient:
     async def cancel(self, task_id: str, reason: str = "") -> CancelAnswer:
         """Cancel a task. As :meth:`Client.cancel`."""
         await self._check()
-        call = self.store.calls_of(task_id).cancel([task_id], reason or "cancelled")
+        call = self.store.calls_of(task_id).cancel([task_id], checked_reason(reason))
         return cancel_answer((await self.store.run(call))[0], task_id)
 
     async def attempts(self, task_id: str) -> list[Attempt]:

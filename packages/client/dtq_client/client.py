@@ -14,6 +14,7 @@ from dtq_client.requests import (
     Requests,
     accepted,
     cancel_answer,
+    checked_reason,
     make_options,
     result_of,
     unwrap,
@@ -172,7 +173,7 @@ class Client:
             reason: kept with it; "cancelled" unless given.
         """
         self._check()
-        call = self.store.calls_of(task_id).cancel([task_id], reason or "cancelled")
+        call = self.store.calls_of(task_id).cancel([task_id], checked_reason(reason))
         return cancel_answer(self.store.run(call)[0], task_id)
 
     def attempts(self, task_id: str) -> list[Attempt]:

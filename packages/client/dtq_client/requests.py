@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from reprlib import repr as shortened
 from typing import Any, TypeVar
 
 from dtq_core import codec
@@ -12,6 +13,7 @@ from dtq_core.errors import (
     CorruptDataError,
     EncodingError,
     IdempotencyConflictError,
+    InputError,
     InvalidArgumentsError,
     InvalidOptionError,
     ResultExpiredError,
@@ -21,6 +23,7 @@ from dtq_core.errors import (
     TaskNotFoundError,
 )
 from dtq_core.keyspace import Partitions
+from dtq_core.limits import MAX_ERROR_BYTES, check_size
 from dtq_core.reads import TaskResult
 from dtq_core.record import Options, Submission, build_submission
 from dtq_core.scripts import Code
@@ -77,15 +80,20 @@ class Requests:
         """Build the submissions of many calls; all are checked before any is sent.
 
         Raises:
-            InputError: as :meth:`of_task`, and for an idempotency key, which would make all one.
+            InputError: as :meth:`of_task`, naming the call, counted from 0; and for an idempotency
+                key, which would make all one.
         """
-        plain, options = unwrap(task)
-        if options.idempotency_key is not None:
+        if unwrap(task)[1].idempotency_key is not None:
             raise InvalidOptionError("submit_many: one idempotency key cannot serve many tasks")
-        return [
-            self._build(plain.name, plain.encode(*_split(arguments)), options)
-            for arguments in calls
-        ]
+        if not isinstance(calls, Iterable):
+            raise InvalidArgumentsError(f"submit_many takes a list of calls, not {shortened(calls)}")
+        submissions = []
+        for index, arguments in enumerate(calls):
+            try:
+                submissions.append(self.of_task(task, *_split(arguments)))
+            except InputError as error:
+                raise type(error)(f"call {index}: {error}") from None
+        return submissions
 
     def by_name(
         self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], options: Options
@@ -95,6 +103,7 @@ class Requests:
         Raises:
             InputError: for a bad name, or arguments that cannot be encoded.
         """
+        _check_containers(args, kwargs)
         try:
             payload = codec.encode([list(args), dict(kwargs)], "the payload")
         except EncodingError:
@@ -129,8 +138,19 @@ def unwrap(task: AnyTask[R]) -> tuple[Task[..., R], Options]:
     if isinstance(task, Task):
         return task, task.defaults
     raise InvalidArgumentsError(
-        f"{getattr(task, '__name__', task)!r} is not a task: decorate the function with @task"
+        f"{shortened(getattr(task, '__name__', task))} is not a task: decorate the function with "
+        "@task, or use submit_by_name"
     )
+
+
+def _check_containers(args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    if not isinstance(args, tuple | list):
+        raise InvalidArgumentsError(f"args {shortened(args)} is no tuple or list of arguments")
+    if not isinstance(kwargs, Mapping):
+        raise InvalidArgumentsError(f"kwargs {shortened(kwargs)} is no mapping of arguments")
+    for name in kwargs:
+        if not isinstance(name, str):
+            raise InvalidArgumentsError(f"kwargs {shortened(name)} is no name of an argument")
 
 
 def _name_culprit(args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
@@ -162,6 +182,18 @@ def _split(arguments: Arguments) -> tuple[tuple[Any, ...], dict[str, Any]]:
     raise InvalidArgumentsError(
         "submit_many takes, for each task, a tuple of its arguments or a mapping of them by name"
     )
+
+
+def checked_reason(reason: str) -> str:
+    """Return the reason of a cancel, "cancelled" where none is given.
+
+    Raises:
+        InputError: if it is not text, or too long to be kept.
+    """
+    if not isinstance(reason, str):
+        raise InvalidOptionError(f"reason {shortened(reason)} is not text")
+    check_size("the reason", len(codec.encode(reason, "the reason")), MAX_ERROR_BYTES)
+    return reason or "cancelled"
 
 
 def accepted(answer: Submitted, key: str) -> Submitted:

@@ -256,6 +256,7 @@ def _orders(
     command += ["--logfile", "redis.log", "--daemonize", "no", "--maxmemory-policy", "noeviction"]
     return {
         "folder": str(home),
+        "owner": os.getpid(),
         "command": [*command, *config],
         "socket": path,
         "port": port,
@@ -310,13 +311,25 @@ def _read_state(home: Path) -> dict[str, Any] | None:
     """The server that ``server.json`` names, if it answers."""
     try:
         state = json.loads((home / "server.json").read_text("utf-8"))
-        url, port = str(state["url"]), 0
+        url, port, owner = str(state["url"]), 0, int(state["owner"])
         if url.startswith("redis://"):
             port = int(url.rpartition(":")[2])
         address = {"port": port, "socket": _socket_path(home)}
     except (OSError, ValueError, KeyError, TypeError):
         return None
+    if not _is_alive(owner):  # its server is about to end
+        return None
     return state if embedded_guard.ask(address, b"PING").startswith(b"+PONG") else None
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
 
 
 def _free_port() -> int:

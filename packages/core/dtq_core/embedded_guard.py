@@ -51,8 +51,9 @@ def main() -> int:
         answer("READY")
         wait_for_the_end(server)
     finally:
+        remove("server.json")
         stop(server)
-        remove(orders["socket"], "server.json")
+        remove(orders["socket"])
     return 0
 
 
@@ -107,7 +108,13 @@ def write_state(server: subprocess.Popen[bytes], orders: dict[str, Any]) -> None
     version = next(
         (line[14:] for line in info.splitlines() if line.startswith("redis_version:")), ""
     )
-    state = {"url": orders["url"], "pid": server.pid, "guard": os.getpid(), "version": version}
+    state = {
+        "url": orders["url"],
+        "pid": server.pid,
+        "version": version,
+        "guard": os.getpid(),
+        "owner": orders["owner"],
+    }
     with open("server.json.new", "w", encoding="utf-8") as file:
         json.dump(state, file)
     os.replace("server.json.new", "server.json")

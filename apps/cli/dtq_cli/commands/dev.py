@@ -11,7 +11,7 @@ import typer
 from dtq_cli.options import Common, Concurrency, Modules, Processes, Queues, check_queues
 from dtq_cli.output import print_fields, print_json
 from dtq_core.connections import redact
-from dtq_core.embedded import EmbeddedServer, find_running
+from dtq_core.embedded import EmbeddedServer
 from dtq_core.logs import configure
 from dtq_core.settings import Settings, project_folder
 from dtq_worker.supervisor import Supervisor
@@ -30,23 +30,13 @@ def dev(
     configure(settings)
     with contextlib.ExitStack() as stack:
         if settings.redis_url is None:
-            url = _server(stack)
-            settings = dataclasses.replace(settings, redis_url=url)
+            server = EmbeddedServer.start(project_folder(), redis_server=settings.redis_server)
+            stack.enter_context(server)
+            settings = dataclasses.replace(settings, redis_url=server.url)
         supervisor = Supervisor(settings, modules, queues)
         _greet(settings, as_json=common.json)
         code = asyncio.run(supervisor.run())
     raise typer.Exit(code)
-
-
-def _server(stack: contextlib.ExitStack) -> str:
-    """Return the URL of this project's server; start it unless another terminal has done so."""
-    folder = project_folder()
-    url = find_running(folder)
-    if url is None:
-        server = EmbeddedServer.start(folder)
-        stack.callback(server.stop)
-        url = server.url
-    return url
 
 
 def _greet(settings: Settings, *, as_json: bool) -> None:

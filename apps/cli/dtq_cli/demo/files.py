@@ -24,6 +24,7 @@ IGNORED_FOLDERS = frozenset(
         ".git",
         ".hg",
         ".hypothesis",
+        ".import_linter_cache",
         ".mypy_cache",
         ".pytest_cache",
         ".ruff_cache",

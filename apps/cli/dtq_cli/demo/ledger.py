@@ -130,11 +130,6 @@ class Recovery(msgspec.Struct, frozen=True):
     back: int
     after_s: float
 
-    @property
-    def complete(self) -> bool:
-        """Whether all were started again."""
-        return self.back == self.running
-
 
 def recovery(executions: Sequence[Execution], kill: Kill) -> Recovery:
     """Return what became of the tasks that a kill interrupted."""
@@ -158,15 +153,18 @@ def disagreements(evidence: Evidence, ledger: Ledger) -> Iterator[str]:
         yield "no worker could be killed in the middle of a task"
     if ledger.again.get(UNEXPLAINED):
         yield f"{ledger.again[UNEXPLAINED]} tasks were started again for no known reason"
-    if ledger.reclaimed != sum(record.crashes for record in evidence.records):
-        yield f"dtq counted {ledger.reclaimed} reclaimed attempts, its records say otherwise"
+    crashes = sum(record.crashes for record in evidence.records)
+    if not crashes <= ledger.reclaimed <= crashes + ledger.dead_lettered:
+        yield f"dtq counted {ledger.reclaimed} reclaimed attempts, its records say {crashes}"
     yield from _wrong_starts(evidence)
 
 
 def _wrong_starts(evidence: Evidence) -> Iterator[str]:
     """Compare what handlers recorded with what dtq says it started.
 
-    An attempt that dtq counts and no handler recorded was cut off by the kill before it began.
+    An attempt that dtq counts and no handler recorded was cut off by the kill before it began. A
+    record counts as crashes those after which the task was tried again; the last attempt of a
+    dead-lettered one can have been one, too.
     """
     starts = Counter((run.task_id, run.attempt) for run in evidence.executions)
     for (task_id, attempt), count in starts.items():
@@ -177,7 +175,8 @@ def _wrong_starts(evidence: Evidence) -> Iterator[str]:
         yield f"task {task_id} was run and never accepted"
     started = Counter(task_id for task_id, _ in starts)
     for record in evidence.records:
-        if not record.attempt - record.crashes <= started[record.id] <= record.attempt:
+        least = record.attempt - record.crashes - (record.status is Status.DEAD_LETTERED)
+        if not least <= started[record.id] <= record.attempt:
             yield (
                 f"task {record.id} was started {started[record.id]} times, "
                 f"and dtq says {record.attempt}"

@@ -40,7 +40,7 @@ class _Performance:
 
 
 def play(found: Survey, max_bytes: int, screen: Screen, interrupts: Interrupts) -> Report:
-    """Run the demo on some files, leave nothing behind, and report.
+    """Run the demo on some files, leave nothing running, and report.
 
     Args:
         found: the files.
@@ -55,7 +55,9 @@ def play(found: Survey, max_bytes: int, screen: Screen, interrupts: Interrupts) 
     screen.folder(found)
     with Stage(interrupts) as stage:
         performance = _perform(stage, found, max_bytes, screen)
-        return _report(stage, found, max_bytes, performance)
+        report = _report(stage, found, max_bytes, performance)
+        stage.keep = not report.ok
+        return report
 
 
 def _perform(stage: Stage, found: Survey, max_bytes: int, screen: Screen) -> _Performance:
@@ -102,6 +104,7 @@ def _report(stage: Stage, found: Survey, max_bytes: int, performance: _Performan
         ledger=ledger,
         kill=None if kill is None else _kill_report(kill, evidence.executions),
         disagreements=wrong,
+        evidence=str(stage.folder) if wrong else None,
     )
 
 

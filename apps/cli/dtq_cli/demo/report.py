@@ -39,6 +39,7 @@ class Report(msgspec.Struct, frozen=True):
         ledger: the accounts.
         kill: the worker that was killed.
         disagreements: whatever does not add up, a line each.
+        evidence: where there are any, the folder with the journal and the log of the workers.
     """
 
     ok: bool
@@ -54,3 +55,4 @@ class Report(msgspec.Struct, frozen=True):
     ledger: Ledger
     kill: KillReport | None
     disagreements: list[str]
+    evidence: str | None

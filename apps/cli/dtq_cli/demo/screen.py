@@ -92,7 +92,8 @@ class Screen:
 
     def recovered(self, seen: Recovery) -> None:
         """Show that what the killed worker ran is running again."""
-        self._say("", f"[bold green]all of them running again {seen.after_s:.2f} s later[/]")
+        which = "all of them" if seen.back == seen.running else f"{seen.back} of {seen.running}"
+        self._say("", f"[bold green]{which} running again {seen.after_s:.2f} s later[/]")
 
     def _say(self, label: str, text: Text | str, colour: str = "cyan") -> None:
         self._console.print(labelled(label, text, colour))

@@ -1,7 +1,8 @@
-"""Where the demo takes place: a folder, a server and workers of its own, all gone at the end."""
+"""Where the demo takes place: a folder, a server and workers of its own, all gone afterwards."""
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from contextlib import ExitStack, chdir
 from dataclasses import asdict
@@ -22,6 +23,7 @@ class Stage:
 
     Attributes:
         folder: for everything that is written; the server makes it a project.
+        keep: whether the folder is to stay.
         server_version: as the server says it.
         settings: of all that takes part.
         client: to the server.
@@ -37,8 +39,10 @@ class Stage:
             EmbeddedServerError: if the server does not start.
         """
         self._interrupts = interrupts
+        self.keep = False
         with ExitStack() as stack:
-            self.folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dtq-demo-")))
+            self.folder = Path(tempfile.mkdtemp(prefix="dtq-demo-"))
+            stack.callback(self._clear_away)
             stack.enter_context(chdir(self.folder))
             with interrupts.held():
                 server = stack.enter_context(EmbeddedServer.start(self.folder))
@@ -53,6 +57,10 @@ class Stage:
     def __exit__(self, *_: object) -> None:
         self._interrupts.ignore()
         self._stack.close()
+
+    def _clear_away(self) -> None:
+        if not self.keep:
+            shutil.rmtree(self.folder, ignore_errors=True)
 
     @property
     def journal(self) -> Path:

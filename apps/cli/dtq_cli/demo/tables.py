@@ -18,9 +18,10 @@ _KINDS = 7
 _LARGEST = 4
 _DUPLICATES = 3
 _DISAGREEMENTS = 10
+_HEADER = "bold cyan"
 _NEXT = (
-    "run a task of your own: [bold]dtq dev MODULE[/]; "
-    "what is promised, exactly: [bold]docs/delivery-guarantees.md[/]"
+    "write a task of your own: [bold]docs/getting-started.md[/]; "
+    "what is promised: [bold]docs/delivery-guarantees.md[/]"
 )
 
 
@@ -40,7 +41,7 @@ def show(report: Report, console: Console) -> None:
 def _table(*columns: Column) -> Table:
     """A table whose last column gives way where it has a ratio."""
     expand = any(column.ratio for column in columns)
-    return Table(*columns, box=None, expand=expand, padding=(0, 2, 0, 0), header_style="bold cyan")
+    return Table(*columns, box=None, expand=expand, padding=(0, 2, 0, 0), header_style=_HEADER)
 
 
 def _left(header: str) -> Column:
@@ -92,10 +93,12 @@ def _ledger(ledger: Ledger) -> Table:
     table.add_row("succeeded", f"{ledger.succeeded:,}")
     table.add_row("dead-lettered", f"{ledger.dead_lettered:,}")
     table.add_row("lost", f"{ledger.lost:,}", style="bold red" if ledger.lost else "bold green")
+    table.add_row("counted by handlers", style=_HEADER)
     table.add_row("executions", f"{ledger.executions:,}")
     for reason, count in sorted(ledger.again.items()):
         table.add_row(f"  {reason}", f"{count:,}")
     table.add_row("run more than once", f"{ledger.run_again:,}")
+    table.add_row("counted by dtq", style=_HEADER)
     table.add_row("retried", f"{ledger.retried:,}")
     table.add_row("reclaimed", f"{ledger.reclaimed:,}")
     if ledger.not_begun:
@@ -133,6 +136,8 @@ def _verdict(report: Report) -> Iterator[RenderableType]:
         yield labelled("wrong", Text(line), "red")
     if len(report.disagreements) > _DISAGREEMENTS:
         yield labelled("", f"and {len(report.disagreements) - _DISAGREEMENTS:,} more, see --json")
+    if report.evidence is not None:
+        yield labelled("evidence", Text(report.evidence), "red")
 
 
 def _proof(report: Report, running: int) -> str:

@@ -40,6 +40,7 @@ class Watch:
         self._journal = journal
         self._total = total
         self._ended = 0
+        self._queued = total
         self._moved_s = mono_s()
         self._kill: Kill | None = None
         self._recovered = False
@@ -59,44 +60,48 @@ class Watch:
         return pids
 
     def until_ended(self, screen: Screen) -> Kill | None:
-        """Wait for the end of all tasks, kill a worker half-way, and return the kill.
+        """Wait for the end of all tasks, and return the kill: of a worker, half-way.
+
+        Half-way is where half of the tasks have left the queue.
+
+        It also ends when nothing has moved for a minute: the ledger then tells what is missing.
 
         Raises:
-            DemoError: if the workers end, or nothing moves any more.
+            DemoError: if the workers end.
         """
-        while self._ended < self._total:
-            counters = read_counters(self._client)
-            self._note(_ended(counters))
-            screen.update(self._ended, counters)
-            if self._kill is None:
-                self._kill_half_way(screen)
-            elif not self._recovered:
+        while self._goes_on(screen):
+            if self._kill is None and 2 * self._queued <= self._total:
+                self._kill_one(screen)
+            elif self._kill is not None and not self._recovered:
                 self._look_for_recovery(screen, self._kill)
             time.sleep(_LOOK_EVERY_S)
+        if self._kill is not None and not self._recovered:
+            self._look_for_recovery(screen, self._kill, last=True)
         return self._kill
 
-    def _note(self, ended: int) -> None:
-        if ended > self._ended:
-            self._ended, self._moved_s = ended, mono_s()
+    def _goes_on(self, screen: Screen) -> bool:
         self._check_crew()
-        if mono_s() - self._moved_s > _STALLED_AFTER_S:
-            raise DemoError(f"no task has ended for {_STALLED_AFTER_S:g} s")
+        counters = read_counters(self._client)
+        if (ended := _ended(counters)) > self._ended:
+            self._ended, self._moved_s = ended, mono_s()
+        self._queued = counters.queued
+        screen.update(self._ended, counters)
+        return self._ended < self._total and mono_s() - self._moved_s < _STALLED_AFTER_S
 
     def _check_crew(self) -> None:
         if not self._crew.runs:
             raise DemoError(f"the workers have ended: {self._crew.last_words()}")
 
-    def _kill_half_way(self, screen: Screen) -> None:
-        if 2 * self._ended >= self._total - 1:
-            pids = self._crew.workers(self._client.store)
-            self._kill = kill_a_busy_one(pids, self._journal, self._ended)
+    def _kill_one(self, screen: Screen) -> None:
+        pids = self._crew.workers(self._client.store)
+        self._kill = kill_a_busy_one(pids, self._journal, self._ended)
         if self._kill is not None:
             running = recovery(read_journal(self._journal), self._kill).running
             screen.killed(self._kill, running)
 
-    def _look_for_recovery(self, screen: Screen, kill: Kill) -> None:
+    def _look_for_recovery(self, screen: Screen, kill: Kill, *, last: bool = False) -> None:
         seen = recovery(read_journal(self._journal), kill)
-        if seen.complete:
+        if last or seen.back == seen.running:
             self._recovered = True
             screen.recovered(seen)
 

@@ -1,0 +1,203 @@
+"""Worker processes for tests: forked children, and a supervisor with children of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from worker.handlers import JOURNAL
+from worker.stage import eventually
+
+from dtq_core.settings import Settings
+from dtq_worker.identity import new_worker_id
+
+TESTS = Path(__file__).parent.parent
+
+
+class Line(NamedTuple):
+    """What a handler wrote down."""
+
+    event: str
+    task_id: str
+    attempt: int
+    pid: int
+    at_s: float
+
+
+class Journal:
+    """What the handlers of some processes wrote down."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def lines(self, event: str | None = None, task_id: str | None = None) -> list[Line]:
+        if not self.path.exists():
+            return []
+        rows = (text.split() for text in self.path.read_text().splitlines())
+        found = [Line(kind, of, int(n), int(pid), float(at)) for kind, of, n, pid, at in rows]
+        return [
+            line
+            for line in found
+            if event in {None, line.event} and task_id in {None, line.task_id}
+        ]
+
+    async def wait_for(self, event: str, count: int = 1, task_id: str | None = None) -> list[Line]:
+        """Wait until something was written down that often."""
+
+        def enough() -> list[Line] | None:
+            found = self.lines(event, task_id)
+            return found if len(found) >= count else None
+
+        return await eventually(f"{count} × {event}", enough) or []
+
+
+class Zygote:
+    """Where forked children come from; one for all tests."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "worker.zygote"],
+            env=clean_environment() | {"PYTHONPATH": str(TESTS)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+
+    def ask(self, action: str, *arguments: Any) -> Any:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps([action, arguments]).encode() + b"\n")
+        self._process.stdin.flush()
+        return json.loads(self._process.stdout.readline())
+
+    def close(self) -> None:
+        with contextlib.suppress(BrokenPipeError):
+            self._process.communicate()
+
+
+class Child:
+    """A worker process as a supervisor would start it."""
+
+    def __init__(self, zygote: Zygote, settings: Settings, journal: Journal, log: Path) -> None:
+        self.worker_id = new_worker_id()
+        self._zygote = zygote
+        self._code: int | None = None
+        orders = {
+            "worker_id": self.worker_id,
+            "modules": ["worker.handlers"],
+            "queues": None,
+            "settings": asdict(settings),
+            "allow_eviction": False,
+        }
+        self.pid: int = zygote.ask("spawn", orders, {JOURNAL: str(journal.path)}, str(log))
+
+    def signal(self, number: signal.Signals) -> None:
+        os.kill(self.pid, number)
+
+    def hang_up(self) -> None:
+        """Do what the death of its supervisor does."""
+        self._zygote.ask("hang_up", self.pid)
+
+    @property
+    def exit_code(self) -> int | None:
+        if self._code is None:
+            self._code = self._zygote.ask("poll", self.pid)
+        return self._code
+
+    async def ended(self, limit_s: float = 15.0) -> int:
+        """Wait for its end, and return its exit code."""
+        await eventually("the end of a child", lambda: self.exit_code is not None, limit_s)
+        assert self.exit_code is not None
+        return self.exit_code
+
+    def destroy(self) -> None:
+        if self.exit_code is None:
+            self.signal(signal.SIGKILL)
+            self._code = -9
+
+
+class Crew:
+    """A supervisor with its children, in a process group of its own."""
+
+    def __init__(
+        self, settings: Settings, journal: Journal, log: Path, *modules: str, path: Path = TESTS
+    ) -> None:
+        given = {name: value for name, value in asdict(settings).items() if value is not None}
+        env = clean_environment() | {f"DTQ_{name.upper()}": str(v) for name, v in given.items()}
+        self.log = log
+        with log.open("ab") as sink:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "worker.supervise", *(modules or ("worker.handlers",))],
+                env=env | {JOURNAL: str(journal.path), "PYTHONPATH": f"{TESTS}:{path}"},
+                stdin=subprocess.DEVNULL,
+                stdout=sink,
+                stderr=sink,
+                start_new_session=True,
+            )
+
+    def signal(self, number: signal.Signals) -> None:
+        self.process.send_signal(number)
+
+    def signal_all(self, number: signal.Signals) -> None:
+        """Signal supervisor and children, as a terminal does."""
+        os.killpg(self.process.pid, number)
+
+    def children(self) -> list[int]:
+        """The process ids of the children that live."""
+        out = subprocess.run(
+            ["ps", "-o", "pid=,stat=", "--ppid", str(self.process.pid)],
+            capture_output=True,
+            text=True,
+        ).stdout
+        rows = [row.split() for row in out.splitlines()]
+        return [int(pid) for pid, state in rows if not state.startswith("Z")]
+
+    def lines(self) -> list[str]:
+        """Its log."""
+        return self.log.read_text("utf-8", "replace").splitlines()
+
+    async def ended(self, limit_s: float = 15.0) -> int:
+        """Wait for its end, and return its exit code."""
+        await eventually(
+            "the end of a supervisor", lambda: self.process.poll() is not None, limit_s
+        )
+        return int(self.process.returncode)
+
+    def destroy(self) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+
+def clean_environment() -> dict[str, str]:
+    """This environment without any setting of dtq."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("DTQ_")}
+
+
+def gone(pid: int) -> bool:
+    """Whether a process has ended, reaped or not."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return True
+    return state == "Z"
+
+
+@contextlib.contextmanager
+def frozen(*pids: int) -> Iterator[None]:
+    """Stop processes for as long as the block lasts."""
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)

@@ -1,0 +1,63 @@
+"""Forks worker processes from one that has imported everything: each starts in milliseconds.
+
+What runs in a fork is the program of a supervised child, ``dtq_worker.child``, with its orders on
+standard input as from a supervisor. Requests come as lines of JSON on standard input, and each is
+answered by one line.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+from typing import Any
+
+import uvloop
+import worker.handlers
+
+from dtq_worker import child
+
+assert uvloop, worker.handlers
+
+_lines: dict[int, socket.socket] = {}
+
+
+def spawn(orders: dict[str, Any], env: dict[str, str], log: str) -> int:
+    line, its_end = socket.socketpair()
+    pid = os.fork()
+    if pid == 0:
+        for other in [line, *_lines.values()]:
+            other.close()
+        sink = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        for fd, target in ((its_end.fileno(), 0), (sink, 1), (sink, 2)):
+            os.dup2(fd, target)
+        its_end.close()
+        os.environ.update(env)
+        child.main()
+    its_end.close()
+    line.sendall(json.dumps(orders).encode() + b"\n")
+    _lines[pid] = line
+    return pid
+
+
+def poll(pid: int) -> int | None:
+    """Return the exit code of a process that has ended, negative for a signal."""
+    found, status = os.waitpid(pid, os.WNOHANG)
+    return os.waitstatus_to_exitcode(status) if found else None
+
+
+def hang_up(pid: int) -> None:
+    """Do what the death of a supervisor does."""
+    _lines.pop(pid).close()
+
+
+def main() -> None:
+    actions = {"spawn": spawn, "poll": poll, "hang_up": hang_up}
+    for text in sys.stdin:
+        name, arguments = json.loads(text)
+        print(json.dumps(actions[name](*arguments)), flush=True)
+
+
+if __name__ == "__main__":
+    main()
