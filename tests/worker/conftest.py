@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from worker.ledger import check_ledger
 from worker.processes import Child, Crew, Journal, Zygote
 from worker.stage import Stage

@@ -13,11 +13,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from worker.handlers import JOURNAL
-from worker.stage import eventually
-
 from dtq_core.settings import Settings
 from dtq_worker.identity import new_worker_id
+from worker.handlers import JOURNAL
+from worker.stage import eventually
 
 TESTS = Path(__file__).parent.parent
 
@@ -56,7 +55,7 @@ class Journal:
             found = self.lines(event, task_id)
             return found if len(found) >= count else None
 
-        return await eventually(f"{count} × {event}", enough) or []
+        return await eventually(f"{count} times {event}", enough) or []
 
 
 class Zygote:

@@ -7,12 +7,11 @@ import signal
 import time
 from collections.abc import Callable
 
+from dtq_core.clock import mono_s
+from dtq_tasks import Context
 from worker import handlers
 from worker.processes import Child, Journal
 from worker.stage import Stage, eventually
-
-from dtq_core.clock import mono_s
-from dtq_tasks import Context
 
 PROMISED_S = 2.0
 """Twice what is promised: the machine may be busy."""

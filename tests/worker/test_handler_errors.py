@@ -1,4 +1,4 @@
-"""A handler cannot break its worker: whatever it raises is a failed attempt with a bounded reason."""
+"""A handler cannot break its worker: whatever it raises is a failed attempt with a reason."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from worker.stage import Stage
 
 from dtq_core.limits import MAX_ERROR_BYTES
+from worker.stage import Stage
 
 
 class NeedsTwoArguments(Exception):

@@ -8,13 +8,13 @@ import threading
 from collections.abc import Callable
 
 import pytest
+
+from dtq_core.scripts import ADOPT, CLAIM, FINISH, RENEW
+from dtq_tasks import Context
 from support.proxy import Fault, Proxy, is_command, runs
 from worker import handlers
 from worker.processes import Child, Journal, frozen
 from worker.stage import Stage, eventually
-
-from dtq_core.scripts import ADOPT, CLAIM, FINISH, RENEW
-from dtq_tasks import Context
 
 SHORT = {"visibility_timeout": 0.5, "reaper_interval": 0.1}
 BANDS = [("default", "normal")]

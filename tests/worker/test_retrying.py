@@ -8,10 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from worker.stage import Stage, eventually
 
 from dtq_core.errors import TaskFailedError
 from dtq_tasks import Context, GiveUp, Retry, exponential
+from worker.stage import Stage, eventually
 
 
 async def test_a_failing_task_is_tried_again_until_it_succeeds(stage: Stage) -> None:

@@ -9,14 +9,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from worker.stage import Stage, eventually
 
 from dtq_tasks import Context
+from worker.stage import Stage, eventually
 
-ODD_NAMES = (
-    "timeout queue priority band delay eta ttl retries task_id id key args kwargs self cls "
-    "name unique worker attempt lease result payload"
-).split()
+ODD_NAMES = {
+    *("timeout", "queue", "priority", "band", "delay", "eta", "ttl", "retries", "task_id", "id"),
+    *("key", "args", "kwargs", "self", "cls", "name", "unique", "worker", "attempt", "payload"),
+}
 
 
 @dataclass

@@ -8,10 +8,10 @@ import threading
 from typing import Any
 
 import pytest
-from worker.stage import Stage, eventually
 
 from dtq_core.clock import mono_s
 from dtq_tasks import Context
+from worker.stage import Stage, eventually
 
 
 async def test_a_handler_on_the_loop_is_cancelled_and_tried_again_by_its_policy(

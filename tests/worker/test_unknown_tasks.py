@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from worker.stage import Stage, eventually
-
 from dtq_tasks import Registry, TaskDecorator
+from worker.stage import Stage, eventually
 
 
 async def test_an_unknown_task_is_given_back_at_no_attempt_and_runs_where_it_is_known(

@@ -14,8 +14,8 @@ import sys
 from typing import Any
 
 import uvloop
-import worker.handlers
 
+import worker.handlers
 from dtq_worker import child
 
 assert uvloop, worker.handlers

@@ -80,6 +80,6 @@ class Scheduler:
 
 
 def _cancelled() -> bool:
-    """Whether this task is to end: before Python 3.12, redis-py can swallow the error that says so."""
+    """Whether this task is to end; redis-py can swallow the error that says so."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0

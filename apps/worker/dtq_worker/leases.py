@@ -86,7 +86,7 @@ class LeaseKeeper:
     def start(self) -> None:
         """Say that this worker lives, blocking, and begin to renew.
 
-        Before it takes anything it is thus known, and knows how long others let a task go unrenewed.
+        Before it takes anything it is thus known, and knows the visibility timeout of others.
 
         Raises:
             RedisError: if Redis cannot be told; nothing has begun then.

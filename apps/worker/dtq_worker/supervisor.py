@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import signal
 import socket
 import sys
@@ -35,6 +36,8 @@ _BRIEF_S = 1.0
 _LONGEST_BACKOFF_S = 30.0
 _KILL_AFTER_S = 15.0
 """How long beyond its grace time a stopping child may live."""
+_ABANDON_S = 1.0
+"""How long it tries, at the very end, to free what the dead held."""
 _KILL_HURRIED_AFTER_S = 1.5
 """How long a child may live once it was told to hurry."""
 
@@ -93,8 +96,10 @@ class Supervisor:
         ]
         try:
             await asyncio.gather(*keepers)
-            await asyncio.gather(*self._abandoning)
+            if self._abandoning:
+                await asyncio.wait(self._abandoning, timeout=_ABANDON_S)
         finally:
+            await cancel(*self._abandoning)
             if scheduling is not None:
                 await cancel(scheduling)
             await self._store.close()
@@ -206,5 +211,7 @@ def _last_words(line: socket.socket) -> str:
 
 
 def _signal(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        process.send_signal(number)
+    """Send a signal; ``process.send_signal`` may take away the exit code that asyncio waits for."""
+    if process.returncode is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process.pid, number)

@@ -41,7 +41,7 @@ _FINISH_GRACE_S = 2.0
 """How long a stopping worker tries to store its last outcomes once its grace time is over."""
 _CALL_GRACE_S = 1.0
 """How long it waits for any other call to Redis."""
-_LOOK_AGAIN_S = 0.05
+_LOOK_AGAIN_S = 0.5
 _HURRIED_S = 0.2
 """How long it waits for anything once it was told to hurry."""
 
@@ -238,8 +238,8 @@ class Worker:
 
     async def _idle(self) -> None:
         """Wait until nothing runs any more."""
-        while self._running():
-            await asyncio.sleep(_LOOK_AGAIN_S)
+        while work := [held.work for held in self._running() if held.work is not None]:
+            await asyncio.wait(work, timeout=_LOOK_AGAIN_S, return_when=asyncio.FIRST_COMPLETED)
 
     def _running(self) -> list[Held]:
         return [held for held in self._leases.all() if not held.reported]

@@ -1,4 +1,4 @@
-"""Is this Redis fit for dtq, and laid out as this process believes? Pure, but for the commands."""
+"""Is this Redis fit for dtq, and laid out as this process believes? Pure."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from typing import Any
 
 from dtq_core.errors import RedisUnfitError
 from dtq_core.keyspace import Partitions
+from dtq_core.reads import Read
 
 MIN_VERSION = (6, 2)
 
 
-def layout_commands(partitions: Partitions, *, lay_out: bool) -> list[tuple[Any, ...]]:
-    """Commands of which the last reads the layout.
+def layout(partitions: Partitions, *, lay_out: bool) -> Read[bytes | None]:
+    """The recorded layout, None where there is none.
 
     Args:
         partitions: of this process.
@@ -20,7 +21,12 @@ def layout_commands(partitions: Partitions, *, lay_out: bool) -> list[tuple[Any,
     """
     read = ("HGET", partitions.meta, "partitions")
     record = ("HSETNX", partitions.meta, "partitions", partitions.count)
-    return [record, read] if lay_out else [read]
+    return Read([record, read] if lay_out else [read], lambda replies: replies[-1])
+
+
+def server_info() -> Read[dict[str, Any]]:
+    """What the server says of itself."""
+    return Read([("INFO",)], lambda replies: replies[0])
 
 
 def check_layout(partitions: Partitions, recorded: bytes | None) -> None:

@@ -18,7 +18,7 @@ from dtq_core.calls import Call, Calls
 from dtq_core.clock import mono_s
 from dtq_core.connections import Announcements, AsyncLink, Link, resolve_url
 from dtq_core.errors import RedisDeniedError, RedisUnavailableError
-from dtq_core.fitness import check_layout, check_server, layout_commands
+from dtq_core.fitness import check_layout, check_server, layout, server_info
 from dtq_core.keyspace import Keyspace, Partitions, bands_of
 from dtq_core.reads import Read
 from dtq_core.settings import Settings
@@ -93,9 +93,9 @@ class Store(_Deployment):
                     raise
                 time.sleep(pause)
 
-    def read(self, read: Read[T]) -> T:
-        """Run a read; it is tried again while the server is away. Errors as :meth:`run`."""
-        pauses = _pauses(self.settings.retry_timeout)
+    def read(self, read: Read[T], *, retry_s: float | None = None) -> T:
+        """Run a read; it is tried again while the server is away. As :meth:`run`."""
+        pauses = _pauses(self.settings.retry_timeout if retry_s is None else retry_s)
         while True:
             try:
                 return read.decode(self.link.pipeline(read.commands))
@@ -105,20 +105,24 @@ class Store(_Deployment):
                     raise
                 time.sleep(pause)
 
-    def check(self, *, eviction_matters: bool = False, lay_out: bool = True) -> None:
+    def check(
+        self, *, eviction_matters: bool = False, lay_out: bool = True, retry_s: float = 0
+    ) -> None:
         """Check that the server is fit and laid out for these settings.
 
         Args:
             eviction_matters: whether a server that may throw tasks away is refused.
             lay_out: whether the layout is recorded where none is; for looking only, it is not.
+            retry_s: how long to try while the server is away.
 
         Raises:
             RedisUnfitError: if it is not; nothing was written.
         """
         with contextlib.suppress(RedisDeniedError):  # a right is missing: what follows tells more
-            check_server(self.link.command("INFO"), eviction_matters=eviction_matters)
-        commands = layout_commands(self.partitions, lay_out=lay_out)
-        check_layout(self.partitions, self.link.pipeline(commands)[-1])
+            info = self.read(server_info(), retry_s=retry_s)
+            check_server(info, eviction_matters=eviction_matters)
+        recorded = self.read(layout(self.partitions, lay_out=lay_out), retry_s=retry_s)
+        check_layout(self.partitions, recorded)
 
     def close(self) -> None:
         """Close the connection."""
@@ -146,9 +150,9 @@ class AsyncStore(_Deployment):
                     raise
                 await asyncio.sleep(pause)
 
-    async def read(self, read: Read[T]) -> T:
-        """Run a read; it is tried again while the server is away. Errors as :meth:`run`."""
-        pauses = _pauses(self.settings.retry_timeout)
+    async def read(self, read: Read[T], *, retry_s: float | None = None) -> T:
+        """Run a read; it is tried again while the server is away. As :meth:`run`."""
+        pauses = _pauses(self.settings.retry_timeout if retry_s is None else retry_s)
         while True:
             try:
                 return read.decode(await self.link.pipeline(read.commands))
@@ -158,12 +162,15 @@ class AsyncStore(_Deployment):
                     raise
                 await asyncio.sleep(pause)
 
-    async def check(self, *, eviction_matters: bool = False, lay_out: bool = True) -> None:
+    async def check(
+        self, *, eviction_matters: bool = False, lay_out: bool = True, retry_s: float = 0
+    ) -> None:
         """Check the server. Arguments and errors as :meth:`Store.check`."""
         with contextlib.suppress(RedisDeniedError):
-            check_server(await self.link.command("INFO"), eviction_matters=eviction_matters)
-        commands = layout_commands(self.partitions, lay_out=lay_out)
-        check_layout(self.partitions, (await self.link.pipeline(commands))[-1])
+            info = await self.read(server_info(), retry_s=retry_s)
+            check_server(info, eviction_matters=eviction_matters)
+        recorded = await self.read(layout(self.partitions, lay_out=lay_out), retry_s=retry_s)
+        check_layout(self.partitions, recorded)
 
     async def abandon(self, worker: str) -> None:
         """Make everything that a dead worker held overdue, in every partition.

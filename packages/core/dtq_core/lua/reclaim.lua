@@ -11,13 +11,14 @@ local slots, byte_budget, idle_ms = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5
 -- A running task whose worker is gone: the attempt has ended in a crash, and the next one is counted here, in one step.
 local function restart_crashed(task, stream, entry)
   local sound_list = record_attempt_end(task, '"outcome":"crashed"}')
+  task.crashes = (task.crashes or 0) + 1
   count(task.queue, 'reclaimed', 1)
   if sound_list and not task.cancel_requested and tonumber(task.attempt) < tonumber(task.max_attempts or 1) then
     publish_event('TASK_RECLAIMED', task.id, task.queue, task.attempt, 'worker lost')
-    task.crashes = (task.crashes or 0) + 1
     start(task, entry, task.attempt + 1, {'crashes', task.crashes})
     return
   end
+  redis.call('HSET', task_key(task.id), 'crashes', task.crashes)
   if not sound_list then
     fail_task(task, 'corrupt list of attempts')
   elseif task.cancel_requested then
