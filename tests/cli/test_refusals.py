@@ -84,7 +84,7 @@ COMMANDS = {
     "a limit of too much": (["events", "--limit", "1000000"], "--limit 1000000 is out of range"),
     "a queue with a bad name": (["list", "--queue", "*"], "queue name '*' is not allowed"),
     "a negative wait": (["result", "0" * 32, "--wait", "-1"], "--wait -1.0 is out of range"),
-    "no module": (["worker"], "Missing argument 'MODULE…' (see: dtq worker --help)"),
+    "no module": (["worker"], "Missing argument 'MODULE' (see: dtq worker --help)"),
     "a worker of a bad queue": (["worker", "handlers", "-q", "a b"], "queue name 'a b'"),
     "a worker without slots": (["worker", "handlers", "-c", "0"], "DTQ_CONCURRENCY 0"),
     "a URL of another kind": (["list", "--redis-url", "http://x"], "is not a Redis URL"),

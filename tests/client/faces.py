@@ -44,9 +44,7 @@ class BlockingClient(Blocking):
     def __init__(self, *args: Any, **settings: Any) -> None:
         client = AsyncClient(*args, **settings)
         super().__init__(client, asyncio.new_event_loop())
-        self._thread = threading.Thread(
-            target=self._loop.run_forever, name="face", daemon=True
-        )
+        self._thread = threading.Thread(target=self._loop.run_forever, name="face", daemon=True)
         self._thread.start()
 
     def close(self) -> None:

@@ -111,7 +111,7 @@ BY_NAME: list[tuple[tuple[Any, ...], type[InputError], str]] = [
     (("t", 7), InvalidArgumentsError, "args .*tuple or list"),
     (("t", {"x": 1}), InvalidArgumentsError, "args .*tuple or list"),
     (("t", (), [1]), InvalidArgumentsError, "kwargs .*mapping"),
-    (("t", (), {1: 2}), InvalidArgumentsError, "kwargs .*names"),
+    (("t", (), {1: 2}), InvalidArgumentsError, "kwargs 1 is no name"),
     (("t", ("x" * 1_048_576,)), TooLargeError, "the payload of t .*1,048,576"),
 ]
 

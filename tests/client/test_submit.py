@@ -21,7 +21,10 @@ def test_a_submitted_task_is_queued_with_its_arguments(client: Any, hand: Hand) 
     assert (info.queue, info.band, info.attempt, info.max_attempts) == ("default", "normal", 1, 3)
     assert not handle.duplicate
     (claim,) = hand.claim()
-    assert (claim.task_id, claim.entry_id) == (handle.id, hand.field(handle.id, "entry_id").decode())
+    assert (claim.task_id, claim.entry_id) == (
+        handle.id,
+        hand.field(handle.id, "entry_id").decode(),
+    )
     assert add.decode(claim.payload) == ((3, 4), {})
 
 

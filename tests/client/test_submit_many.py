@@ -59,7 +59,7 @@ def test_one_bad_call_among_many_writes_nothing(client: Any, hand: Hand, bad: An
 
 def test_a_payload_too_large_among_many_writes_nothing(make_client: Any, hand: Hand) -> None:
     client = make_client(max_payload_bytes=1_000)
-    with pytest.raises(InputError, match="call 2: the payload of anything is 1,006 bytes"):
+    with pytest.raises(InputError, match="call 2: the payload of anything is 1,009 bytes"):
         client.submit_many(anything, [("a",), ("b",), ("c" * 1_000,)])
     assert hand.keys() == set()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import tempfile
 import time
@@ -11,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from worker.ledger import check_ledger
 from worker.processes import Child, Crew, Journal, Zygote
-from worker.stage import Stage
+from worker.server import Server
+from worker.stage import Stage, staged
 
 
 @pytest.fixture(scope="session")
@@ -43,10 +44,8 @@ def redis_url() -> Iterator[str]:
 
 @pytest.fixture
 async def stage(redis_url: str) -> AsyncIterator[Stage]:
-    made = Stage(redis_url)
-    yield made
-    await check_ledger(made.raw, made.client.store.partitions, made.accepted)
-    await made.close()
+    async with staged(redis_url) as made:
+        yield made
 
 
 @pytest.fixture
@@ -91,3 +90,13 @@ def crew(stage: Stage, journal: Journal, tmp_path: Path) -> Iterator[Callable[..
     yield start
     for each in made:
         each.destroy()
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    """A server that the test may hurt; its socket needs a short path."""
+    folder = Path(tempfile.mkdtemp(prefix="dtq"))
+    made = Server(folder)
+    yield made
+    made.kill()
+    shutil.rmtree(folder)

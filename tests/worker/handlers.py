@@ -7,7 +7,7 @@ import os
 import time
 
 from dtq_core.clock import mono_s
-from dtq_tasks import Context, task
+from dtq_tasks import Context, default_registry, task
 
 JOURNAL = "DTQ_TEST_JOURNAL"
 
@@ -78,3 +78,6 @@ def listen(ctx: Context) -> str:
     """Read standard input, which is empty."""
     note("start", ctx)
     return os.read(0, 10).decode()
+
+
+REGISTRY = default_registry

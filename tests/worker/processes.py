@@ -64,7 +64,7 @@ class Zygote:
     def __init__(self) -> None:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "worker.zygote"],
-            env=clean_environment() | {"PYTHONPATH": str(TESTS)},
+            env=clean_environment(TESTS),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )
@@ -100,6 +100,10 @@ class Child:
     def signal(self, number: signal.Signals) -> None:
         os.kill(self.pid, number)
 
+    def hurry(self) -> None:
+        """Do what a supervisor does that is told twice to stop."""
+        self._zygote.ask("hurry", self.pid)
+
     def hang_up(self) -> None:
         """Do what the death of its supervisor does."""
         self._zygote.ask("hang_up", self.pid)
@@ -129,12 +133,12 @@ class Crew:
         self, settings: Settings, journal: Journal, log: Path, *modules: str, path: Path = TESTS
     ) -> None:
         given = {name: value for name, value in asdict(settings).items() if value is not None}
-        env = clean_environment() | {f"DTQ_{name.upper()}": str(v) for name, v in given.items()}
+        env = {f"DTQ_{name.upper()}": str(value) for name, value in given.items()}
         self.log = log
         with log.open("ab") as sink:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "worker.supervise", *(modules or ("worker.handlers",))],
-                env=env | {JOURNAL: str(journal.path), "PYTHONPATH": f"{TESTS}:{path}"},
+                env=clean_environment(TESTS, path) | env | {JOURNAL: str(journal.path)},
                 stdin=subprocess.DEVNULL,
                 stdout=sink,
                 stderr=sink,
@@ -175,9 +179,11 @@ class Crew:
         self.process.wait()
 
 
-def clean_environment() -> dict[str, str]:
-    """This environment without any setting of dtq."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("DTQ_")}
+def clean_environment(*folders: Path) -> dict[str, str]:
+    """This environment without any setting of dtq; modules are found in some more folders."""
+    path = [*map(str, folders), *filter(None, [os.environ.get("PYTHONPATH")])]
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("DTQ_")}
+    return clean | {"PYTHONPATH": os.pathsep.join(path)}
 
 
 def gone(pid: int) -> bool:

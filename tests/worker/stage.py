@@ -17,6 +17,7 @@ from dtq_core.settings import Settings, load
 from dtq_scheduler import Scheduler
 from dtq_tasks import Registry, TaskDecorator
 from dtq_worker import Worker
+from worker.ledger import check_ledger
 
 T = TypeVar("T")
 
@@ -112,7 +113,7 @@ class Stage:
             await first_of(running, worker.running.wait())
             yield worker
         finally:
-            worker.stop()
+            worker.retire()
             await asyncio.wait_for(running, 20)
 
     @contextlib.asynccontextmanager
@@ -147,6 +148,17 @@ class Stage:
     async def close(self) -> None:
         await self.client.close()
         await self.raw.aclose()
+
+
+@contextlib.asynccontextmanager
+async def staged(url: str, **settings: Any) -> AsyncIterator[Stage]:
+    """Set up a stage; at the end, the ledger is checked."""
+    stage = Stage(url, **settings)
+    try:
+        yield stage
+        await check_ledger(stage.raw, stage.client.store.partitions, stage.accepted)
+    finally:
+        await stage.close()
 
 
 async def first_of(task: asyncio.Task[Any], work: Any) -> None:

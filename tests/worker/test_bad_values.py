@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import sys
 from collections.abc import Callable
@@ -176,3 +177,26 @@ async def test_an_outcome_that_cannot_be_stored_is_not_run_over_and_over(stage: 
         assert "list of attempts" in ((await handle.info()).error or "")
     assert runs == 1
     await stage.raw.delete(stage.keys.attempts(handle.id))
+
+
+async def test_outcomes_are_held_while_one_of_our_keys_holds_something_foreign(
+    stage: Stage,
+) -> None:
+    runs = 0
+
+    @stage.task(max_attempts=1)
+    async def handler() -> str:
+        nonlocal runs
+        runs += 1
+        await asyncio.sleep(0.2)
+        return "done"
+
+    async with stage.worker(visibility_timeout=0.5, reaper_interval=0.1):
+        handle = await stage.submit(handler)
+        await stage.started(handle)
+        await stage.raw.set(stage.keys.retry_schedule, "foreign")
+        await asyncio.sleep(1.2)
+        assert await handle.status() == "RUNNING"
+        await stage.raw.delete(stage.keys.retry_schedule)
+        assert await handle.result(10) == "done"
+    assert runs == 1

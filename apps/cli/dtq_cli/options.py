@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 TaskId = Annotated[str, typer.Argument(help="The task.", metavar="ID", show_default=False)]
 Modules = Annotated[
     list[str],
-    typer.Argument(help="What to import for handlers.", metavar="MODULE…", show_default=False),
+    typer.Argument(help="What to import for its handlers.", metavar="MODULE", show_default=False),
 ]
 Queues = Annotated[
     list[str] | None,
@@ -103,11 +103,18 @@ class Common:
         """
         return self.settings(log_format="json" if self.json else None, **more)
 
-    def client(self) -> Client:
-        """Return a client, to be closed. Errors as of :class:`dtq_client.Client`."""
+    @contextlib.contextmanager
+    def client(self) -> Iterator[Client]:
+        """Open a client; a server that is away now is not waited for.
+
+        Raises:
+            DtqError: as of :class:`dtq_client.Client`.
+        """
         from dtq_client import Client
 
-        return Client(**self.overrides)
+        with Client(**self.overrides) as client:
+            client.store.check(lay_out=False, retry_s=0)
+            yield client
 
     @contextlib.contextmanager
     def store(self) -> Iterator[Store]:

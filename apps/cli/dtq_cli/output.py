@@ -102,16 +102,11 @@ def print_line(text: str) -> None:
     print(escape(text), flush=True)
 
 
-def cell(value: object, style: str = "") -> Text:
-    """Return a value as inert text; nothing for None."""
-    from rich.text import Text
-
-    return Text("" if value is None else escape(str(value)), style)
-
-
 def status_cell(status: Status) -> Text:
     """Return a status in its colour."""
-    return cell(status, _STYLES.get(status, ""))
+    from rich.text import Text
+
+    return Text(str(status), _STYLES.get(status, ""))
 
 
 def print_table(columns: Sequence[Column], rows: Iterable[Sequence[object]]) -> None:
@@ -128,7 +123,7 @@ def print_table(columns: Sequence[Column], rows: Iterable[Sequence[object]]) -> 
             min_width=max(map(len, column.title.split("\n"))),
         )
     for row in rows:
-        table.add_row(*map(_as_cell, compress(row, shown)))
+        table.add_row(*map(_cell, compress(row, shown)))
     _print(console, table)
 
 
@@ -140,14 +135,17 @@ def print_fields(fields: Iterable[tuple[str, object]]) -> None:
     table.add_column(overflow="fold")
     for name, value in fields:
         if value is not None:
-            table.add_row(name, _as_cell(value))
+            table.add_row(name, _cell(value))
     _print(_console(), table)
 
 
-def _as_cell(value: object) -> Text:
+def _cell(value: object) -> Text:
+    """A value as inert text, nothing for None; what is text already is inert."""
     from rich.text import Text
 
-    return value if isinstance(value, Text) else cell(value)
+    if isinstance(value, Text):
+        return value
+    return Text("" if value is None else escape(str(value)))
 
 
 def _grid() -> Table:

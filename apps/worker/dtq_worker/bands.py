@@ -45,6 +45,10 @@ class BandOrder:
         self._claims += 1
         return [(queue, band) for band in bands for queue in queues]
 
+    def plain(self) -> list[QueueBand]:
+        """Return every (queue, band), the most urgent first; no turn is used up."""
+        return [(queue, band) for band in Band for queue in self._queues]
+
     def _strict(self) -> list[Band]:
         leader = _LED_BY.get(self._claims % CYCLE)
         return list(Band) if leader is None else sorted(Band, key=lambda band: band is not leader)

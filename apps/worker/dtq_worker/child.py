@@ -1,8 +1,11 @@
 """A worker process: reads its orders from its supervisor, imports the handlers, works.
 
-The orders come as one line of JSON on standard input, a socket. It then stays open: its end means
-that the supervisor is gone, and the child stops in order. The other way goes nothing but the reason
-why a child cannot start.
+The orders come as one line of JSON on standard input, a socket. It then stays open: anything more
+on it means to hurry, its end that the supervisor is gone, and the child stops in order. The other
+way goes nothing but the reason why a child cannot start.
+
+SIGTERM, however often, means to stop in order. A service manager may send it to every process of a
+group, and the supervisor once more.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ import resource
 import signal
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import msgspec
 import structlog
@@ -93,11 +96,10 @@ def main() -> None:
     except DtqError as error:
         os.write(orders_fd, str(error).encode("utf-8", "replace")[:MAX_REFUSAL_BYTES])
         _exit(EXIT_CANNOT_START)
-    _exit(EXIT_HURRIED if worker.hurried else 0)
 
 
-def _exit(code: int) -> None:
-    """End now: a thread that a handler still blocks must not hold the process."""
+def _exit(code: int) -> NoReturn:
+    """End now: a handler that does not stop, in a thread or on the loop, must not hold it."""
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
@@ -131,21 +133,33 @@ def _run(main: Any) -> None:
         uvloop.run(main)
 
 
-async def _work(worker: Worker, settings: Settings, orders_fd: int) -> None:
+async def _work(worker: Worker, settings: Settings, orders_fd: int) -> NoReturn:
+    """Work to the end, and exit.
+
+    Raises:
+        DtqError: if it cannot start.
+    """
     loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGTERM, worker.stop)
+    loop.add_signal_handler(signal.SIGTERM, worker.retire)
 
     def on_supervisor() -> None:
-        if not os.read(orders_fd, 1):
+        worker.retire()
+        if os.read(orders_fd, 1):
+            worker.stop()
+        else:
             loop.remove_reader(orders_fd)
-            worker.retire()
 
     loop.add_reader(orders_fd, on_supervisor)
     watching = asyncio.create_task(_look_at_self(worker, settings))
     try:
         await _run_once_redis_is_there(worker)
-    finally:
+    except DtqError:
         watching.cancel()
+        raise
+    except BaseException:
+        _log.exception("a worker process breaks off")
+        _exit(EXIT_HURRIED)
+    _exit(EXIT_HURRIED if worker.hurried else 0)
 
 
 async def _run_once_redis_is_there(worker: Worker) -> None:

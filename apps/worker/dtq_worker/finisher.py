@@ -1,8 +1,8 @@
 """The finisher: group commit of outcomes.
 
 One ``finish`` is in flight; all outcomes that arrive meanwhile go in the next one. While Redis is
-away, full or closed to us, they are kept and sent again: the same lease gets the same answer, and
-one that was lost in the meantime is refused.
+away, full, closed to us, or holds something foreign in one of our keys, they are kept and sent
+again: the same lease gets the same answer, and one that was lost in the meantime is refused.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import structlog
 from dtq_core.calls import Call, Calls, Ended
 from dtq_core.decide import Decision, Finish, Release
 from dtq_core.errors import (
+    CorruptDataError,
     RedisDeniedError,
     RedisError,
     RedisFullError,
@@ -33,6 +34,9 @@ _log = structlog.get_logger("dtq.finisher")
 MAX_BATCH_BYTES = 4_194_304
 """Results and errors in one call beyond its first task, so that Redis never stalls on one."""
 _LONGEST_PAUSE_S = 2.0
+
+_PASSING = (RedisUnavailableError, RedisFullError, RedisDeniedError, CorruptDataError)
+"""Errors that are no outcome's own fault, and that time or an operator mends."""
 
 Item = tuple[Held, Decision]
 
@@ -154,7 +158,7 @@ class Finisher:
         while True:
             try:
                 answers = await self._store.run(call, retry_s=0)
-            except (RedisUnavailableError, RedisFullError, RedisDeniedError) as error:
+            except _PASSING as error:
                 if not waiting:
                     _log.warning("outcomes are held", backlog=self.backlog, error=str(error))
                 waiting = True

@@ -118,11 +118,11 @@ class Intake:
     async def _reclaim(self) -> None:
         """A worker that is never idle still reclaims: with no slot free it is due at the next."""
         self._reclaim_due = self._slots.free <= 0
-        if self._reclaim_due or not self._leases.fresh:
+        if self._reclaim_due:
             return
-        bands = self._order.next()
+        bands = self._order.plain()
         cursors = [self._cursors.get(band, b"0-0") for band in bands]
-        asked, idle_ms = self._slots.free, self._leases.fleet_visibility_ms
+        asked, idle_ms = self._slots.free, self._leases.reclaim_idle_ms
         call = self._calls.reclaim(self._worker, asked, idle_ms, bands, cursors)
         reach("reclaim.before")
         taken = await self._take(call, asked)
@@ -135,7 +135,7 @@ class Intake:
 
     async def _adopt(self) -> None:
         known = self._leases.known_entries()
-        await self._take(self._calls.adopt(self._worker, known, self._order.next()), 0)
+        await self._take(self._calls.adopt(self._worker, known, self._order.plain()), 0)
         self._unsure = False
         self._adopted_s = mono_s()
 

@@ -29,6 +29,8 @@ _log = structlog.get_logger("dtq.leases")
 _SHORTEST_TICK_S = 0.05
 _LONGEST_TICK_S = 0.5
 _STOP_S = 1.0
+_GIVEN_BACK_MS = 365 * 86_400_000
+"""Scripts give an entry that was given back a longer idle time than this."""
 _SHOWN_RUNNING = 100
 _encoder = msgspec.json.Encoder()
 
@@ -67,8 +69,9 @@ class LeaseKeeper:
         self._cancels = [0] * len(self._store.calls)
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="dtq-leases", daemon=True)
-        self.fleet_visibility_ms = self._visibility_ms
-        self.renewed_s = mono_s()
+        self._fleet_visibility_ms = self._visibility_ms
+        self._renewed_s = mono_s()
+        self._trusted_from_s = 0.0
         self._description: dict[str, Arg] = {
             "host": socket.gethostname(),
             "pid": os.getpid(),
@@ -79,9 +82,15 @@ class LeaseKeeper:
         }
 
     @property
-    def fresh(self) -> bool:
-        """Whether renewals got through lately; a worker just thawed must renew before it reaps."""
-        return mono_s() - self.renewed_s < self._renew_after_s * 2
+    def reclaim_idle_ms(self) -> int:
+        """How long an entry must have gone unrenewed for this worker to take it.
+
+        After a break (this process was frozen, or Redis was away) only what was given back is
+        taken: the others must first have had the time to renew what they hold.
+        """
+        now = mono_s()
+        broken = now - self._renewed_s >= self._renew_after_s * 2
+        return _GIVEN_BACK_MS if broken or now < self._trusted_from_s else self._fleet_visibility_ms
 
     def start(self) -> None:
         """Say that this worker lives, blocking, and begin to renew.
@@ -92,6 +101,7 @@ class LeaseKeeper:
             RedisError: if Redis cannot be told; nothing has begun then.
         """
         self._beat()
+        self._renewed_s = mono_s()
         self._thread.start()
 
     def add(self, held: Sequence[Held]) -> None:
@@ -169,7 +179,10 @@ class LeaseKeeper:
             elif code is not Code.OK:
                 self.forget(item)
                 self._interrupt(item, Stop.LOST)
-        self.renewed_s = mono_s()
+        now = mono_s()
+        if now - self._renewed_s > self._renew_after_s:
+            self._trusted_from_s = now + self._fleet_visibility_ms / 1000
+        self._renewed_s = now
 
     def _beat(self) -> bool:
         """Say that this worker lives; return whether it was asked to cancel something."""
@@ -184,7 +197,7 @@ class LeaseKeeper:
             asked = asked or beat.cancels != self._cancels[index]
             self._cancels[index] = beat.cancels
             longest = max(longest, beat.visibility_ms)
-        self.fleet_visibility_ms = longest
+        self._fleet_visibility_ms = longest
         return asked
 
     def _running(self) -> list[dict[str, Any]]:

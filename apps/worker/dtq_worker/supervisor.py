@@ -14,6 +14,7 @@ import socket
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
+from typing import NamedTuple
 
 import msgspec
 import structlog
@@ -40,6 +41,18 @@ _ABANDON_S = 1.0
 """How long it tries, at the very end, to free what the dead held."""
 _KILL_HURRIED_AFTER_S = 1.5
 """How long a child may live once it was told to hurry."""
+
+
+class _Child(NamedTuple):
+    process: asyncio.subprocess.Process
+    line: socket.socket
+
+    def stop(self, *, hurry: bool) -> None:
+        """Tell it to stop. A signal ends it even before it listens; two signals may become one."""
+        _signal(self.process, signal.SIGTERM)
+        if hurry:
+            with contextlib.suppress(OSError):
+                self.line.send(b"!")
 
 
 class Supervisor:
@@ -69,7 +82,7 @@ class Supervisor:
         self._allow_eviction = allow_eviction
         self._store = AsyncStore(settings)
         self._scheduler = Scheduler(settings, self._store.url) if scheduler else None
-        self._children: dict[str, asyncio.subprocess.Process] = {}
+        self._children: dict[str, _Child] = {}
         self._abandoning: set[asyncio.Task[None]] = set()
         self._stopping = asyncio.Event()
         self._hurry = asyncio.Event()
@@ -112,8 +125,8 @@ class Supervisor:
         if self._stopping.is_set():
             self._hurry.set()
         self._stopping.set()
-        for process in self._children.values():
-            _signal(process, signal.SIGTERM)
+        for child in self._children.values():
+            child.stop(hurry=self._hurry.is_set())
 
     async def _keep(self) -> None:
         """Keep one place filled."""
@@ -125,8 +138,7 @@ class Supervisor:
             if code == EXIT_CANNOT_START and self._refusal is not None:
                 self.stop()
                 return
-            if code != 0:
-                self._mourn(worker_id, code)
+            self._clear_up(worker_id, code)
             if self._stopping.is_set():
                 return
             steady = mono_s() - started_s >= (_STEADY_S if code else _BRIEF_S)
@@ -143,16 +155,16 @@ class Supervisor:
                 process = await asyncio.create_subprocess_exec(
                     sys.executable, "-m", "dtq_worker.child", stdin=its_end.fileno()
                 )
-            self._children[worker_id] = process
+            child = self._children[worker_id] = _Child(process, line)
             try:
                 self._give_orders(line, worker_id)
                 if self._stopping.is_set():  # the signal came while it was being started
-                    _signal(process, signal.SIGTERM)
+                    child.stop(hurry=self._hurry.is_set())
                 code = await self._until_ended(process)
             finally:
                 del self._children[worker_id]
-            if code == EXIT_CANNOT_START and self._refusal is None:
-                self._refusal = _last_words(line)
+            if code == EXIT_CANNOT_START:
+                self._refusal = self._refusal or _last_words(line)
             return code
 
     def _give_orders(self, line: socket.socket, worker_id: str) -> None:
@@ -177,9 +189,10 @@ class Supervisor:
             _signal(process, signal.SIGKILL)
         return await ended
 
-    def _mourn(self, worker_id: str, code: int) -> None:
-        """A child died: free what it held, in the background."""
-        if not (self._stopping.is_set() and code in {EXIT_HURRIED, -signal.SIGTERM}):
+    def _clear_up(self, worker_id: str, code: int) -> None:
+        """Free what a child held, in the background; even 0 may be a handler's own exit."""
+        expected = {0, EXIT_HURRIED, -signal.SIGTERM} if self._stopping.is_set() else {0}
+        if code not in expected:
             _log.error("a worker process died", worker=worker_id, exit_code=code)
         task = asyncio.create_task(self._abandon(worker_id), name="dtq-abandon")
         self._abandoning.add(task)
@@ -201,13 +214,13 @@ async def _first(
     happening.cancel()
 
 
-def _last_words(line: socket.socket) -> str:
-    """Why a child that has ended could not start."""
+def _last_words(line: socket.socket) -> str | None:
+    """Why a child could not start; None where it was a handler that ended it with that code."""
     line.setblocking(False)
     try:
-        return line.recv(MAX_REFUSAL_BYTES).decode("utf-8", "replace")
-    except BlockingIOError:
-        return "a worker process ended before it was ready, and gave no reason"
+        return line.recv(MAX_REFUSAL_BYTES).decode("utf-8", "replace") or None
+    except OSError:
+        return None
 
 
 def _signal(process: asyncio.subprocess.Process, number: signal.Signals) -> None:

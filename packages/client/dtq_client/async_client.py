@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 from dtq_client.handle import AsyncHandle
+from dtq_client.patience import Patience
 from dtq_client.requests import (
     Arguments,
     CancelAnswer,
@@ -19,8 +20,9 @@ from dtq_client.requests import (
 )
 from dtq_client.waiting import Waiting
 from dtq_core import codec, reads
-from dtq_core.clock import mono_s
+from dtq_core.calls import Calls, Submitted
 from dtq_core.errors import ResultTimeoutError, TaskNotFoundError
+from dtq_core.failpoints import reach
 from dtq_core.record import Attempt, Submission, TaskInfo
 from dtq_core.scripts import Code
 from dtq_core.settings import load
@@ -59,7 +61,7 @@ class AsyncClient:
         submissions = self._requests.of_many(task, calls)
         await self._check(lay_out=True)
         for index, batch in self._requests.batches(submissions):
-            for answer in await self.store.run(self.store.calls[index].submit(batch)):
+            for answer in await self._submit(self.store.calls[index], batch):
                 accepted(answer, "")
         return [AsyncHandle(self, submission.task_id, plain) for submission in submissions]
 
@@ -86,15 +88,15 @@ class AsyncClient:
         self, task_id: str, timeout: float | None = None, *, task: Task[..., Any] | None = None
     ) -> Any:
         """Wait for the result of a task. As :meth:`Client.result`."""
-        await self._check()
-        end = None if timeout is None else mono_s() + timeout
+        patience, retry_s = Patience(timeout), self.settings.retry_timeout
+        await self._check(retry_s=patience.at_most(retry_s))
         read = reads.task_result(self.store.keys_of(task_id), task_id)
         while True:
-            found = result_of(task_id, await self.store.read(read))
-            if found is not None:
-                return codec.decode(found, "result") if task is None else task.decode_result(found)
-            left = None if end is None else max(0.0, end - mono_s())
-            if left == 0 or not await self._waiting.ended(task_id, left):
+            found = await self.store.read(read, retry_s=patience.at_most(retry_s))
+            if (text := result_of(task_id, found)) is not None:
+                return codec.decode(text, "result") if task is None else task.decode_result(text)
+            left_s = patience.left_s
+            if left_s == 0 or not await self._waiting.ended(task_id, left_s):
                 raise ResultTimeoutError(f"task {task_id} had not ended after {timeout} s")
 
     async def cancel(self, task_id: str, reason: str = "") -> CancelAnswer:
@@ -117,7 +119,7 @@ class AsyncClient:
         return AsyncHandle(self, task_id, None)
 
     async def close(self) -> None:
-        """Close the connections."""
+        """Close the connections. As :meth:`Client.close`."""
         await self._waiting.close()
         await self.store.close()
 
@@ -127,14 +129,21 @@ class AsyncClient:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    async def _check(self, *, lay_out: bool = False) -> None:
+    async def _check(self, *, lay_out: bool = False, retry_s: float | None = None) -> None:
         """Check the server, once for looking, which leaves no mark on it, and once for writing."""
         if lay_out not in self._checked:
-            await self.store.check(lay_out=lay_out)
+            limit = self.settings.retry_timeout if retry_s is None else retry_s
+            await self.store.check(lay_out=lay_out, retry_s=limit)
             self._checked |= {False, lay_out}
 
     async def _send(self, submission: Submission, task: Task[..., R] | None) -> AsyncHandle[R]:
         await self._check(lay_out=True)
-        call = self.store.calls_of(submission.task_id).submit([submission])
-        answer = accepted((await self.store.run(call))[0], submission.idempotency_key)
+        answers = await self._submit(self.store.calls_of(submission.task_id), [submission])
+        answer = accepted(answers[0], submission.idempotency_key)
         return AsyncHandle(self, answer.task_id, task, duplicate=answer.code is Code.DUPLICATE)
+
+    async def _submit(self, calls: Calls, batch: Sequence[Submission]) -> list[Submitted]:
+        reach("submit.before")
+        answers = await self.store.run(calls.submit(batch))
+        reach("submit.after")
+        return answers

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
+import os
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 from dtq_client.handle import Handle
+from dtq_client.patience import Patience
 from dtq_client.requests import (
     Arguments,
     CancelAnswer,
@@ -19,15 +20,15 @@ from dtq_client.requests import (
     result_of,
     unwrap,
 )
-from dtq_client.waiting import Waiting
+from dtq_client.waiting_thread import WaitingThread
 from dtq_core import codec, reads
-from dtq_core.cancelling import cancel
-from dtq_core.clock import mono_s
+from dtq_core.calls import Calls, Submitted
 from dtq_core.errors import ResultTimeoutError, TaskNotFoundError
+from dtq_core.failpoints import reach
 from dtq_core.record import Attempt, Submission, TaskInfo
 from dtq_core.scripts import Code
 from dtq_core.settings import load
-from dtq_core.store import AsyncStore, Store
+from dtq_core.store import Store
 from dtq_tasks import Task, TaskWithOptions
 
 P = ParamSpec("P")
@@ -35,7 +36,7 @@ R = TypeVar("R")
 
 
 class Client:
-    """Submits tasks and asks after them; may be shared by threads.
+    """Submits tasks and asks after them; may be shared by threads, and used on after a fork.
 
     Nothing is sent before the first call, so a program starts even while Redis is away. A call
     that meets a server that is away is sent again for ``retry_timeout`` seconds: the same task,
@@ -59,7 +60,7 @@ class Client:
         self._requests = Requests(self.settings, self.store.partitions)
         self._checked: set[bool] = set()
         self._lock = threading.Lock()
-        self._waiter: _Waiter | None = None
+        self._waiting: dict[int, WaitingThread] = {}  # by process: a fork has no threads
 
     def submit(
         self, task: Task[P, R] | TaskWithOptions[P, R], /, *args: P.args, **kwargs: P.kwargs
@@ -101,7 +102,7 @@ class Client:
         submissions = self._requests.of_many(task, calls)
         self._check(lay_out=True)
         for index, batch in self._requests.batches(submissions):
-            for answer in self.store.run(self.store.calls[index].submit(batch)):
+            for answer in self._submit(self.store.calls[index], batch):
                 accepted(answer, "")
         return [Handle(self, submission.task_id, plain) for submission in submissions]
 
@@ -153,16 +154,17 @@ class Client:
             TaskNotSucceededError: if it failed, was cancelled or expired.
             ResultExpiredError: if its result is no longer kept.
             TaskNotFoundError: if there is no such task.
+            RedisError: if the server cannot tell.
         """
-        self._check()
-        end = None if timeout is None else mono_s() + timeout
+        patience, retry_s = Patience(timeout), self.settings.retry_timeout
+        self._check(retry_s=patience.at_most(retry_s))
         read = reads.task_result(self.store.keys_of(task_id), task_id)
         while True:
-            found = result_of(task_id, self.store.read(read))
-            if found is not None:
-                return codec.decode(found, "result") if task is None else task.decode_result(found)
-            left = None if end is None else max(0.0, end - mono_s())
-            if left == 0 or not self._wait(task_id, left):
+            found = self.store.read(read, retry_s=patience.at_most(retry_s))
+            if (text := result_of(task_id, found)) is not None:
+                return codec.decode(text, "result") if task is None else task.decode_result(text)
+            left_s = patience.left_s
+            if left_s == 0 or not self._wait(task_id, left_s):
                 raise ResultTimeoutError(f"task {task_id} had not ended after {timeout} s")
 
     def cancel(self, task_id: str, reason: str = "") -> CancelAnswer:
@@ -190,10 +192,11 @@ class Client:
         return Handle(self, task_id, None)
 
     def close(self) -> None:
-        """Close the connections."""
-        if self._waiter is not None:
-            self._waiter.close()
-            self._waiter = None
+        """Close the connections; whoever still waits is told by a :class:`DtqError`."""
+        with self._lock:
+            waiting = self._waiting.pop(os.getpid(), None)
+        if waiting is not None:
+            waiting.close()
         self.store.close()
 
     def __enter__(self) -> Client:
@@ -202,58 +205,32 @@ class Client:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _check(self, *, lay_out: bool = False) -> None:
+    def _check(self, *, lay_out: bool = False, retry_s: float | None = None) -> None:
         """Check the server, once for looking, which leaves no mark on it, and once for writing."""
         if lay_out not in self._checked:
-            self.store.check(lay_out=lay_out)
+            limit = self.settings.retry_timeout if retry_s is None else retry_s
+            self.store.check(lay_out=lay_out, retry_s=limit)
             self._checked |= {False, lay_out}
 
     def _send(self, submission: Submission, task: Task[..., R] | None) -> Handle[R]:
         self._check(lay_out=True)
-        call = self.store.calls_of(submission.task_id).submit([submission])
-        answer = accepted(self.store.run(call)[0], submission.idempotency_key)
+        answers = self._submit(self.store.calls_of(submission.task_id), [submission])
+        answer = accepted(answers[0], submission.idempotency_key)
         return Handle(self, answer.task_id, task, duplicate=answer.code is Code.DUPLICATE)
 
-    def _wait(self, task_id: str, timeout: float | None) -> bool:
+    def _submit(self, calls: Calls, batch: Sequence[Submission]) -> list[Submitted]:
+        reach("submit.before")
+        answers = self.store.run(calls.submit(batch))
+        reach("submit.after")
+        return answers
+
+    def _wait(self, task_id: str, timeout_s: float | None) -> bool:
         with self._lock:
-            if self._waiter is None:
-                self._waiter = _Waiter(self.store)
-            waiter = self._waiter
-        return waiter.ended(task_id, timeout)
-
-
-class _Waiter:
-    """Waiting, from threads: an event loop in a thread of its own, started by the first wait."""
-
-    def __init__(self, store: Store) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._store = AsyncStore(store.settings, store.url)
-        self._waiting = Waiting(self._store)
-        self._thread = threading.Thread(
-            target=self._loop.run_forever, name="dtq-waiting", daemon=True
-        )
-        self._thread.start()
-
-    def ended(self, task_id: str, timeout_s: float | None) -> bool:
-        """Wait until a task has ended or is gone; False when the time was over first."""
-        work = self._waiting.ended(task_id, timeout_s)
-        ended = asyncio.run_coroutine_threadsafe(work, self._loop)
+            waiting = self._waiting.get(os.getpid()) or WaitingThread(self.store)
+            self._waiting[os.getpid()] = waiting
+            ended = waiting.start(task_id, timeout_s)
         try:
             return ended.result()
         except KeyboardInterrupt:  # nobody waits any more
             ended.cancel()
             raise
-
-    def close(self) -> None:
-        """End the thread, its connections and whoever still waits."""
-
-        async def close() -> None:
-            await self._waiting.close()
-            me = asyncio.current_task()
-            await cancel(*(task for task in asyncio.all_tasks() if task is not me))
-            await self._store.close()
-
-        asyncio.run_coroutine_threadsafe(close(), self._loop).result()
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()

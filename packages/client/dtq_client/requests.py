@@ -86,7 +86,7 @@ class Requests:
         if unwrap(task)[1].idempotency_key is not None:
             raise InvalidOptionError("submit_many: one idempotency key cannot serve many tasks")
         if not isinstance(calls, Iterable):
-            raise InvalidArgumentsError(f"submit_many takes a list of calls, not {shortened(calls)}")
+            raise InvalidArgumentsError(f"submit_many takes calls, not {shortened(calls)}")
         submissions = []
         for index, arguments in enumerate(calls):
             try:

@@ -13,8 +13,9 @@ from collections.abc import Iterable
 
 from dtq_core.calls import batches
 from dtq_core.cancelling import cancel
+from dtq_core.clock import mono_s
 from dtq_core.connections import Announcements
-from dtq_core.errors import DtqError, RedisError
+from dtq_core.errors import CorruptDataError, DtqError, RedisError
 from dtq_core.scripts import Code
 from dtq_core.store import AsyncStore
 
@@ -31,6 +32,7 @@ class Waiting:
         self._waiters: dict[str, set[asyncio.Future[None]]] = {}
         self._announcements: Announcements | None = None
         self._pump: asyncio.Task[None] | None = None
+        self._looked_s = mono_s()
 
     async def ended(self, task_id: str, timeout_s: float | None) -> bool:
         """Wait until a task has ended or is gone.
@@ -41,13 +43,17 @@ class Waiting:
 
         Returns:
             False when the time was over first.
+
+        Raises:
+            CorruptDataError: if its record is not ours.
+            DtqError: if the client was closed meanwhile.
         """
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiters.setdefault(task_id, set()).add(future)
         try:
             if self._pump is None or self._pump.done():
                 self._pump = asyncio.create_task(self._run(), name="dtq-waiting")
-            elif self._announcements is not None and len(self._waiters[task_id]) == 1:
+            elif self._announcements is not None:
                 with contextlib.suppress(RedisError):  # the pump connects again
                     await self._announcements.subscribe(self._channel(task_id))
             async with asyncio.timeout(timeout_s):
@@ -59,9 +65,11 @@ class Waiting:
         return True
 
     async def close(self) -> None:
-        """Stop listening."""
+        """Stop listening, and tell whoever still waits."""
         if self._pump is not None:
             await cancel(self._pump)
+        for task_id in self._waiters:
+            self._fail(task_id, DtqError, f"the client was closed; task {task_id} had not ended")
 
     async def _leave(self, task_id: str, future: asyncio.Future[None]) -> None:
         waiters = self._waiters[task_id]
@@ -76,21 +84,22 @@ class Waiting:
         return self._store.keys_of(task_id).done(task_id)
 
     async def _run(self) -> None:
-        """Listen, and listen again after each lost connection."""
+        """Listen, and listen again after each lost connection; while that fails, look."""
         while True:
-            try:
+            with contextlib.suppress(DtqError):
                 await self._listen()
-            except DtqError:
-                await asyncio.sleep(_RECONNECT_S)
+            await asyncio.sleep(_RECONNECT_S)
+            with contextlib.suppress(DtqError):
+                await self._watch(self._waiters)
 
     async def _listen(self) -> None:
         announcements = self._store.announcements()
         try:
             # A channel that nobody announces on keeps the connection subscribed between waits.
             await announcements.subscribe(self._store.partitions.all[0].done("none"))
+            self._announcements = announcements  # who comes from now on subscribes by itself
             for task_id in list(self._waiters):
                 await announcements.subscribe(self._channel(task_id))
-            self._announcements = announcements
             while True:
                 await self._hear(announcements)
         finally:
@@ -99,11 +108,8 @@ class Waiting:
                 await announcements.close()
 
     async def _hear(self, announcements: Announcements) -> None:
-        """Deal with an announcement and all that came with it; without one, look at all tasks."""
+        """Deal with an announcement and all that came with it; now and then look at all tasks."""
         heard = await announcements.next(_LOOK_AGAIN_S)
-        if heard is None:
-            await self._watch(self._waiters)
-            return
         subscribed: list[str] = []
         while heard is not None:
             kind, channel = heard
@@ -113,7 +119,11 @@ class Waiting:
             elif kind == "subscribe" and task_id in self._waiters:
                 subscribed.append(task_id)
             heard = await announcements.next(0)
-        await self._watch(subscribed)
+        if mono_s() - self._looked_s >= _LOOK_AGAIN_S:
+            self._looked_s = mono_s()
+            await self._watch(self._waiters)
+        else:
+            await self._watch(subscribed)
 
     async def _watch(self, task_ids: Iterable[str]) -> None:
         by_partition: dict[int, list[str]] = {}
@@ -123,10 +133,18 @@ class Waiting:
             for batch in batches(ids):
                 answers = await self._store.run(self._store.calls[index].watch(batch), retry_s=0)
                 for task_id, answer in zip(batch, answers, strict=True):
-                    if answer.code is not Code.OK:
+                    if answer.code is Code.CORRUPT:
+                        why = f"the record of task {task_id} is not dtq's"
+                        self._fail(task_id, CorruptDataError, why)
+                    elif answer.code is not Code.OK:
                         self._wake(task_id)
 
     def _wake(self, task_id: str) -> None:
         for future in self._waiters.get(task_id, ()):
             if not future.done():
                 future.set_result(None)
+
+    def _fail(self, task_id: str, kind: type[DtqError], why: str) -> None:
+        for future in self._waiters.get(task_id, ()):
+            if not future.done():
+                future.set_exception(kind(why))

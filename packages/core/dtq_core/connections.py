@@ -8,10 +8,12 @@ an exception of redis-py.
 from __future__ import annotations
 
 import asyncio
+import functools
 import os
 import re
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any
 
 import redis
@@ -34,7 +36,6 @@ from dtq_core.errors import (
 from dtq_core.scripts import Script
 from dtq_core.settings import Settings, project_folder
 
-_MAX_CONNECTIONS = 16
 _MAX_CONNECTIONS = 16
 
 _SCHEMES = {"redis", "rediss", "unix"}
@@ -59,7 +60,7 @@ _BY_WORD: dict[str, type[RedisError]] = {
     "UNBLOCKED": RedisUnavailableError,
     "UNKILLABLE": RedisUnavailableError,
 }
-_WORD = re.compile(rf"(?:^|[ :-])({'|'.join(_BY_WORD)})\b")
+_WORD = re.compile(rf"(?:^|[ :'-])({'|'.join(_BY_WORD)})\b")
 
 # What redis-py raises, first match first; the words above come before ResponseError.
 _BY_TYPE: tuple[tuple[type[Exception], type[RedisError]], ...] = (
@@ -72,6 +73,9 @@ _BY_TYPE: tuple[tuple[type[Exception], type[RedisError]], ...] = (
     (rx.TimeoutError, RedisUnavailableError),
     (OSError, RedisUnavailableError),
 )
+
+_STALE = (rx.ReadOnlyError, rx.ConnectionError, OSError)
+"""After one of these no connection is used again that was open before: the others are as old."""
 
 
 class ScriptUnknownError(RedisError):
@@ -144,7 +148,10 @@ def _options(settings: Settings, url: str, block_s: float) -> dict[str, Any]:
 
 
 class Link:
-    """Connections for any number of threads, opened as needed and again after an error."""
+    """Connections for any number of threads, opened as needed and again after an error.
+
+    No more than ``_MAX_CONNECTIONS`` run at once, and one for each partition; the others wait.
+    """
 
     def __init__(self, settings: Settings, url: str, *, block_s: float = 0) -> None:
         """Prepare a connection.
@@ -158,22 +165,32 @@ class Link:
             SettingsError: for a URL that cannot be read.
         """
         self.where = redact(url)
-        self._pid = os.getpid()
-        self._free: list[Any] = []
+        self._size = _MAX_CONNECTIONS + settings.partitions
         try:
             self._client = redis.Redis.from_url(
                 url, **_options(settings, url, block_s), retry=Retry(NoBackoff(), 0)
             )
         except ValueError as error:
             raise SettingsError(f"DTQ_REDIS_URL: {error}") from None
+        self._begin()
+
+    def _begin(self) -> None:
+        """Begin without connections, in a new process too: a parent's are left alone."""
+        self._pid = os.getpid()
+        self._free: list[Any] = []
+        self._places = threading.Semaphore(self._size)
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
+        """Wait for a place, and translate errors."""
+        if self._pid != os.getpid():
+            self._begin()
         try:
-            yield
+            with self._places:
+                yield
         except (rx.RedisError, OSError) as error:
-            if isinstance(error, rx.ReadOnlyError):  # the next attempt looks for the new master
-                self._client.connection_pool.disconnect()
+            if isinstance(error, _STALE):
+                self._disconnect_free()
             raise translate(error, self.where) from None
 
     def command(self, *args: Any) -> Any:
@@ -204,9 +221,7 @@ class Link:
                 connection.connect()
                 connection.send_packed_command([pack_command(args)])
                 reply = connection.read_response()
-            except rx.ResponseError as error:
-                if isinstance(error, rx.ReadOnlyError):
-                    connection.disconnect()
+            except rx.ResponseError:
                 self._free.append(connection)
                 raise
             except BaseException:  # the reply may still come: nobody else must read it
@@ -223,24 +238,30 @@ class Link:
             return self.raw("EVAL", script.text, 1, prefix, *args)
 
     def _take(self) -> Any:
-        """Return a connection that nobody uses. After a fork the parent's are left alone."""
-        if self._pid != os.getpid():
-            self._pid = os.getpid()
-            self._free = []
+        """Return a connection that nobody uses."""
         try:
             return self._free.pop()
-        except IndexError:
-            return self._client.connection_pool.make_connection()
+        except IndexError:  # a new one, which the pool does not count among its own
+            pool = self._client.connection_pool
+            return pool.connection_class(**pool.connection_kwargs)
+
+    def _disconnect_free(self) -> None:
+        self._client.connection_pool.disconnect(inuse_connections=False)
+        with suppress(IndexError):
+            while True:
+                self._free.pop().disconnect()
 
     def close(self) -> None:
         """Close what is open."""
-        while self._free:
-            self._free.pop().disconnect()
-        self._client.close()
+        if self._pid == os.getpid():
+            self._disconnect_free()
+            self._client.close()
 
 
 class AsyncLink:
     """The same for one event loop; commands may overlap, each has a connection while it runs.
+
+    Once that loop is closed, another one may go on.
 
     No more than ``_MAX_CONNECTIONS`` run at once, and one for each partition; the others wait.
     """
@@ -248,26 +269,43 @@ class AsyncLink:
     def __init__(self, settings: Settings, url: str, *, block_s: float = 0) -> None:
         """Prepare connections. Arguments and errors as :class:`Link`."""
         self.where = redact(url)
+        self._limit_s = settings.connect_timeout + block_s
+        self._size = _MAX_CONNECTIONS + settings.partitions
+        self._loop: asyncio.AbstractEventLoop | None = None
+        options = _options(settings, url, block_s)
+        self._new_client = functools.partial(redis.asyncio.Redis.from_url, url, **options)
+        self._begin()
+
+    def _begin(self) -> None:
+        """Begin without connections."""
         try:
-            self._client = redis.asyncio.Redis.from_url(
-                url, **_options(settings, url, block_s), retry=AsyncRetry(NoBackoff(), 0)
-            )
+            self._client = self._new_client(retry=AsyncRetry(NoBackoff(), 0))
         except ValueError as error:
             raise SettingsError(f"DTQ_REDIS_URL: {error}") from None
-        self._limit_s = settings.connect_timeout + block_s
         self._new_connection: Callable[[], Any] = self._client.connection_pool.make_connection
         self._free: list[Any] = []
-        self._places = asyncio.Semaphore(_MAX_CONNECTIONS + settings.partitions)
+        self._places = asyncio.Semaphore(self._size)
+
+    def _enter_loop(self) -> None:
+        loop = asyncio.get_running_loop()
+        if self._loop is loop:
+            return
+        if self._loop is not None:
+            if not self._loop.is_closed():
+                raise RuntimeError("it belongs to another event loop, which is not closed")
+            self._begin()
+        self._loop = loop
 
     @asynccontextmanager
     async def _translated(self) -> AsyncIterator[None]:
         """Wait for a place, limit the time, and translate errors."""
+        self._enter_loop()
         try:
             async with self._places, asyncio.timeout(self._limit_s):
                 yield
         except (rx.RedisError, OSError) as error:
-            if isinstance(error, rx.ReadOnlyError):
-                await self._client.connection_pool.disconnect()
+            if isinstance(error, _STALE):
+                await self._disconnect_free()
             raise translate(error, self.where) from None
 
     async def command(self, *args: Any) -> Any:
@@ -291,9 +329,7 @@ class AsyncLink:
                 await connection.connect()
                 await connection.send_packed_command(pack_command(args))
                 reply = await connection.read_response()
-            except rx.ResponseError as error:
-                if isinstance(error, rx.ReadOnlyError):
-                    await connection.disconnect()
+            except rx.ResponseError:
                 self._free.append(connection)
                 raise
             except BaseException:  # cancelled as well: nobody else must read the reply
@@ -309,14 +345,20 @@ class AsyncLink:
         except ScriptUnknownError:
             return await self.raw("EVAL", script.text, 1, prefix, *args)
 
-    async def close(self) -> None:
-        """Close what is open."""
+    async def _disconnect_free(self) -> None:
+        await self._client.connection_pool.disconnect(inuse_connections=False)
         while self._free:
             await self._free.pop().disconnect()
+
+    async def close(self) -> None:
+        """Close what is open."""
+        self._enter_loop()
+        await self._disconnect_free()
         await self._client.aclose()
 
     def announcements(self) -> Announcements:
         """Return a subscriber of its own connection."""
+        self._enter_loop()
         return Announcements(self._client.pubsub(), self.where)
 
 
@@ -335,11 +377,11 @@ class Announcements:
 
     async def subscribe(self, channel: str) -> None:
         """Ask to hear a channel; ``next`` says when that holds."""
-        await self._guard(self._pubsub.subscribe(channel))
+        await self._send(self._pubsub.subscribe(channel))
 
     async def unsubscribe(self, channel: str) -> None:
         """Stop hearing a channel."""
-        await self._guard(self._pubsub.unsubscribe(channel))
+        await self._send(self._pubsub.unsubscribe(channel))
 
     async def next(self, timeout_s: float) -> tuple[str, str] | None:
         """Return the next (kind, channel), kind being ``subscribe`` or ``message``; None for none.
@@ -353,6 +395,12 @@ class Announcements:
     async def close(self) -> None:
         """Close the connection."""
         await self._guard(self._pubsub.aclose())
+
+    async def _send(self, work: Awaitable[Any]) -> None:
+        try:
+            await self._guard(work)
+        except AttributeError:  # of redis-py, when next() has just found the connection broken
+            raise RedisUnavailableError(f"Redis at {self._where}: connection lost") from None
 
     async def _guard(self, work: Awaitable[Any]) -> Any:
         try:

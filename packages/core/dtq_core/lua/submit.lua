@@ -27,9 +27,10 @@ local function taken_key(id, key, fingerprint)
   return {record[3] == fingerprint and DUPLICATE or CONFLICT, owner, record[2]}
 end
 
+-- HSET comes first: a full server refuses only the first write of a script, and only one that takes memory.
 local function reserve_key(id, key, fingerprint, ttl)
-  redis.call('DEL', idem_key(key))
   redis.call('HSET', idem_key(key), 'task', id, 'state', 'processing', 'fingerprint', fingerprint, 'ttl_ms', ttl)
+  redis.call('PERSIST', idem_key(key))
 end
 
 local function submit(id, queue, band, spec, payload, max_attempts, delay, ttl, key, fingerprint, key_ttl, retention,

@@ -4,18 +4,21 @@ ARGV the task ids
 Answers {code, status} for each: OK (marked: wait for the announcement), ENDED, UNKNOWN, CORRUPT.
 ]]
 -- @include codes task
-local answers = {}
-for i = 1, #ARGV do
-  local task, problem = load_task(ARGV[i])
-  if problem == 'missing' then
-    answers[i] = {UNKNOWN, ''}
-  elseif not task then
-    answers[i] = {CORRUPT, ''}
-  elseif TERMINAL[task.status] then
-    answers[i] = {ENDED, task.status}
-  else
-    if not task.watched then redis.call('HSET', task_key(ARGV[i]), 'watched', 1) end
-    answers[i] = {OK, task.status}
-  end
+-- Not the whole record: payloads may be large, and many may be waited for.
+local FIELDS = {'status', 'queue', 'band', 'watched', unpack(NUMBERS)}
+
+local function watch(id)
+  local values = redis.pcall('HMGET', task_key(id), unpack(FIELDS))
+  if values.err then return {CORRUPT, ''} end
+  local task = {}
+  for i = 1, #FIELDS do task[FIELDS[i]] = values[i] or nil end
+  if next(task) == nil then return {UNKNOWN, ''} end
+  if not sound_record(task) then return {CORRUPT, ''} end
+  if TERMINAL[task.status] then return {ENDED, task.status} end
+  if not task.watched then redis.pcall('HSET', task_key(id), 'watched', 1) end -- a hint, as its announcement is
+  return {OK, task.status}
 end
+
+local answers = {}
+for i = 1, #ARGV do answers[i] = watch(ARGV[i]) end
 return answers

@@ -40,7 +40,7 @@ local function end_task(task, status, reason, result, result_ttl)
   end_idempotency(task, status == 'SUCCEEDED' and 'completed' or 'failed')
   if task.expires_ms then redis.call('ZREM', EXPIRY, task.id) end
   start_retention(task, result_ttl)
-  if task.watched then redis.call('PUBLISH', done_channel(task.id), status) end
+  if task.watched then redis.pcall('PUBLISH', done_channel(task.id), status) end -- the right to it may be missing
 end
 
 -- A permanent failure: the dead-letter stream, or FAILED where the task has it off.
