@@ -6,14 +6,13 @@ import itertools
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
+
 from client.faces import BlockingClient
 from client.hand import Hand
 from client.own_server import OwnServer
-
 from dtq import Client
 from dtq_core.settings import Settings
 

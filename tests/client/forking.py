@@ -11,7 +11,6 @@ import sys
 import warnings
 
 from client.tasks import add
-
 from dtq import Client, Handle
 from dtq_core.errors import ResultTimeoutError
 

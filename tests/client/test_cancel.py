@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from client.hand import Hand
 from client.tasks import add
-
 from dtq import CancelAnswer, Status
 
 NOBODY = "0" * 32

@@ -7,10 +7,10 @@ from threading import Barrier
 from typing import Any
 
 import pytest
+
 from client.eventually import eventually
 from client.hand import Hand
 from client.tasks import add, anything
-
 from dtq import Status
 from dtq_core.errors import CorruptDataError, IdempotencyConflictError
 

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+
 from client.hand import Hand
 from client.tasks import add
-from support.proxy import Fault, Proxy, is_command, runs
-
 from dtq import CancelAnswer, Status
 from dtq_core.scripts import CANCEL, SUBMIT
 from dtq_core.settings import Settings
+from support.proxy import Fault, Proxy, is_command, runs
 
 FAULTS = list(Fault)
 
@@ -27,7 +27,7 @@ def proxy(settings: Settings) -> Iterator[Proxy]:
 @pytest.fixture
 def client(make_client: Any, proxy: Proxy) -> Any:
     """A client behind the proxy, soon tired of a server that says nothing."""
-    return make_client(proxy.url, connect_timeout=0.3, retry_timeout=10)
+    return make_client(proxy.url, connect_timeout=0.15, retry_timeout=10)
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)

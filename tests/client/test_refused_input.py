@@ -1,4 +1,4 @@
-"""What is refused: the kind of error, a message of one line that says what to do, nothing written."""
+"""What is refused: the kind of error, one line that says what to do, and nothing written."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+
 from client.hand import Hand
 from client.tasks import add, anything, plain
-
 from dtq_core.errors import (
     EncodingError,
     InputError,
@@ -173,7 +173,7 @@ def test_a_wait_that_is_no_time(client: Any, timeout: Any) -> None:
 @pytest.mark.parametrize("reason", [7, b"x", ["x"]])
 def test_a_reason_that_is_no_text(client: Any, hand: Hand, reason: Any) -> None:
     handle = client.submit(add, 1)
-    with pytest.raises(InvalidOptionError, match="reason .* is not text"):
+    with pytest.raises(InvalidOptionError, match=r"reason .* is not text"):
         client.cancel(handle.id, reason)
     assert not handle.status().terminal
 

@@ -7,9 +7,9 @@ from datetime import date
 from typing import Any
 
 import pytest
+
 from client.hand import WORKER, Hand
 from client.tasks import Invoice, add, anything, invoice
-
 from dtq import Status
 from dtq_core.errors import (
     CorruptDataError,
@@ -49,7 +49,7 @@ def test_a_result_that_is_there_needs_no_time(client: Any, hand: Hand) -> None:
     assert hand.subscribers() == 0
 
 
-@pytest.mark.parametrize("timeout", [0, 0.3])
+@pytest.mark.parametrize("timeout", [0, 0.1])
 def test_a_task_that_has_not_ended_in_time(client: Any, timeout: float) -> None:
     handle = client.submit(add, 1)
     start = time.monotonic()

@@ -10,12 +10,11 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+
 from client.eventually import eventually
 from client.hand import Hand
 from client.own_server import OwnServer
 from client.tasks import add, anything
-from support.proxy import Fault, Proxy, runs
-
 from dtq_core.errors import (
     RedisDeniedError,
     RedisFullError,
@@ -25,6 +24,7 @@ from dtq_core.errors import (
 )
 from dtq_core.scripts import SUBMIT
 from dtq_core.settings import Settings
+from support.proxy import Fault, Proxy, runs
 
 AWAY_S = 2.0
 NOBODY = "redis://127.0.0.1:1"
@@ -76,7 +76,7 @@ def test_a_client_may_start_while_the_server_is_away(
     with Proxy(settings.redis_url) as proxy:
         proxy.go_away()
         client = make_client(proxy.url)
-        with back_after(0.5, proxy.come_back):
+        with back_after(0.3, proxy.come_back):
             handle = client.submit(add, 1)
     assert hand.entries() == [handle.id]
 
@@ -113,11 +113,11 @@ def test_a_restart_costs_one_call_no_more_than_a_moment(own: Own, own_server: Ow
     ids=["submit", "submit_many", "get", "cancel", "attempts", "result"],
 )
 def test_whoever_waits_in_vain_is_told_in_time(make_client: Any, call: Any) -> None:
-    client = make_client(NOBODY, retry_timeout=0.3)
+    client = make_client(NOBODY, retry_timeout=0.1)
     start = time.monotonic()
-    with pytest.raises(RedisUnavailableError, match="Redis at redis://127.0.0.1:1: "):
+    with pytest.raises(RedisUnavailableError, match=r"Redis at redis://127\.0\.0\.1:1: "):
         call(client)
-    assert 0.3 <= time.monotonic() - start < 5
+    assert 0.1 <= time.monotonic() - start < 5
 
 
 def test_a_server_that_says_nothing_is_given_up_in_time(
@@ -125,18 +125,18 @@ def test_a_server_that_says_nothing_is_given_up_in_time(
 ) -> None:
     assert settings.redis_url is not None
     with Proxy(settings.redis_url) as proxy:
-        client = make_client(proxy.url, connect_timeout=0.2, retry_timeout=0.1)
-        for number in range(3):
-            proxy.arm(Fault.DROP_REPLY, runs(SUBMIT), nth=1)
-            start = time.monotonic()
-            client.submit(add, number)
-            assert time.monotonic() - start < 5
-        assert proxy.hits == 3
+        client = make_client(proxy.url, connect_timeout=0.1, retry_timeout=0.1)
+        proxy.arm(Fault.DROP_REPLY, runs(SUBMIT), times=100)
+        start = time.monotonic()
+        with pytest.raises(RedisUnavailableError, match=r"(?i)time"):
+            client.submit(add, 1)
+        assert time.monotonic() - start < 5
+        assert proxy.hits > 1
 
 
 def test_waiting_for_a_result_takes_no_longer_than_asked(make_client: Any) -> None:
     client = make_client(NOBODY, retry_timeout=60)
-    for timeout in (0, 0.3):
+    for timeout in (0, 0.1):
         start = time.monotonic()
         with pytest.raises(RedisUnavailableError):
             client.result("0" * 32, timeout=timeout)
@@ -153,7 +153,7 @@ def test_a_read_only_server_is_waited_for(own: Own, own_server: OwnServer) -> No
     client, hand = own
     client.submit(add, 0)
     own_server.command("REPLICAOF", "127.0.0.1", "1")
-    with back_after(0.5, lambda: own_server.command("REPLICAOF", "NO", "ONE")):
+    with back_after(0.3, lambda: own_server.command("REPLICAOF", "NO", "ONE")):
         client.submit(add, 1)
     assert len(hand.entries()) == 2
 
@@ -165,7 +165,7 @@ def test_a_server_that_stays_read_only_is_told(
     handle = client.submit(add, 0)
     own_server.command("REPLICAOF", "127.0.0.1", "1")
     try:
-        with pytest.raises(RedisUnavailableError, match="READONLY|read.only"):
+        with pytest.raises(RedisUnavailableError, match="read only"):
             client.submit(add, 1)
         assert not handle.status().terminal, "it can still be looked at"
     finally:

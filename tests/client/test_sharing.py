@@ -1,4 +1,4 @@
-"""One client for many: threads, a forked process, event loops; and nothing is left when it closes."""
+"""One client for many: threads, a forked process, event loops; closed, it leaves nothing."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from client.eventually import eventually
 from client.hand import Hand
 from client.tasks import add
-
 from dtq import AsyncClient, Client
 from dtq_core.errors import ResultTimeoutError
 from dtq_core.settings import Settings
@@ -38,7 +38,7 @@ def test_sixteen_threads_share_a_client(client: Any, hand: Hand) -> None:
         return ids
 
     with ThreadPoolExecutor(16) as pool:
-        ids = {id for found in pool.map(use, range(16)) for id in found}
+        ids = {each for found in pool.map(use, range(16)) for each in found}
     calls = {add.decode(claim.payload)[0] for claim in hand.claim(16 * 22)}
     assert len(ids) == 16 * 22
     assert calls == {(thread, number) for thread in range(16) for number in range(22)}

@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+
 from client.hand import Hand
 from client.tasks import add
-
 from dtq import Status
 from dtq_core.record import decode_spec
 from dtq_core.settings import Settings

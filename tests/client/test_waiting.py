@@ -8,11 +8,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
+
 from client.eventually import eventually
 from client.hand import Hand
 from client.own_server import OwnServer
 from client.tasks import add
-
 from dtq_core.errors import DtqError, TaskCancelledError, TaskNotFoundError
 from dtq_core.settings import Settings
 

@@ -53,17 +53,18 @@ class Proxy:
         self.url = f"redis://127.0.0.1:{self._listener.getsockname()[1]}"
         self.hits = 0
         self._fault: tuple[Fault, Picks] | None = None
-        self._countdown = 0
+        self._turns = range(0)
+        self._picked = 0
         self._lock = threading.Lock()
         self._pairs: list[_Pair] = []
         self._away = False
         self._thread = threading.Thread(target=self._accept, name="proxy", daemon=True)
         self._thread.start()
 
-    def arm(self, fault: Fault, picks: Picks, *, nth: int = 1) -> None:
-        """Have a fault happen once, to the n-th command from now that is picked."""
+    def arm(self, fault: Fault, picks: Picks, *, nth: int = 1, times: int = 1) -> None:
+        """Have a fault happen to the n-th command from now that is picked, and to those after."""
         with self._lock:
-            self._fault, self._countdown = (fault, picks), nth
+            self._fault, self._turns, self._picked = (fault, picks), range(nth, nth + times), 0
 
     def go_away(self) -> None:
         """Close every connection, and each new one, until :meth:`come_back`."""
@@ -82,12 +83,11 @@ class Proxy:
         with self._lock:
             if self._fault is None or not self._fault[1](command):
                 return None
-            self._countdown -= 1
-            if self._countdown > 0:
+            self._picked += 1
+            if self._picked not in self._turns:
                 return None
-            fault, self._fault = self._fault[0], None
             self.hits += 1
-            return fault
+            return self._fault[0]
 
     def __enter__(self) -> Proxy:
         return self

@@ -99,11 +99,13 @@ class Stage:
         *,
         scheduler: bool = True,
         worker_id: str | None = None,
+        queues: list[str] | None = None,
         **overrides: Any,
     ) -> AsyncIterator[Worker]:
         """Run a worker in this process; it is stopped in order at the end of the block."""
         worker = Worker(
             registry or self.registry,
+            queues,
             worker_id=worker_id,
             scheduler=scheduler,
             settings=self.settings(**overrides),

@@ -10,7 +10,7 @@ local function abandon_band(queue, band)
   local stream = stream_key(queue, band)
   if not sound_queue(queue, band) then return end
   local pending = redis.pcall('XPENDING', stream, GROUP, '-', '+', ARGV[2], worker)
-  if pending.err or redis.call('EXISTS', stream) == 0 then return end
+  if failed_with(pending, 'NOGROUP') then return end
   local ids = {}
   for i = 1, #pending do
     ids[i] = pending[i][1]

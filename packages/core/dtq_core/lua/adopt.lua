@@ -26,7 +26,8 @@ for i = 4 + known_count, #ARGV, 2 do
   local stream = stream_key(queue, band)
   if sound_queue(queue, band) then
     local pending = redis.pcall('XPENDING', stream, GROUP, '-', '+', known_count + MAX_UNKNOWN, WORKER)
-    for j = 1, pending.err and 0 or #pending do
+    if failed_with(pending, 'NOGROUP') then pending = {} end
+    for j = 1, #pending do
       local entry = pending[j][1]
       if not known[queue .. ':' .. band .. ':' .. entry] then adopt_entry(stream, queue, entry) end
     end

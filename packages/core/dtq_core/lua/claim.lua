@@ -13,7 +13,7 @@ local MAX_STEP, FIRST_STEP = 64, 8
 -- New entries of a band. A band without a stream has none; a group that is missing starts at the beginning.
 local function read_new(stream, n)
   local reply = redis.pcall('XREADGROUP', 'GROUP', GROUP, WORKER, 'COUNT', n, 'STREAMS', stream, '>')
-  if reply and reply.err then
+  if failed_with(reply, 'NOGROUP') then
     if redis.call('EXISTS', stream) == 0 then return {} end
     redis.call('XGROUP', 'CREATE', stream, GROUP, 0)
     reply = redis.call('XREADGROUP', 'GROUP', GROUP, WORKER, 'COUNT', n, 'STREAMS', stream, '>')

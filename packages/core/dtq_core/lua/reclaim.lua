@@ -48,7 +48,7 @@ local function reclaim_band(queue, band, cursor)
     return cursor
   end
   local reply = redis.pcall('XAUTOCLAIM', stream, GROUP, WORKER, idle_ms, cursor, 'COUNT', wanted)
-  if reply.err then return '0-0' end -- no stream or group: nothing is pending here
+  if failed_with(reply, 'NOGROUP') then return '0-0' end
   local entries = reply[2]
   for i = 1, #entries do
     local found = entries[i] -- Redis 6.2 answers nil for an entry that was deleted by hand
@@ -63,6 +63,18 @@ local function reclaim_band(queue, band, cursor)
   return reply[1]
 end
 
-local cursors = {}
-for i = 6, #ARGV, 3 do cursors[#cursors + 1] = reclaim_band(ARGV[i], ARGV[i + 1], ARGV[i + 2]) end
+local cursors, seen_all = {}, true
+for i = 6, #ARGV, 3 do
+  local cursor = reclaim_band(ARGV[i], ARGV[i + 1], ARGV[i + 2])
+  cursors[#cursors + 1] = cursor
+  seen_all = seen_all and ARGV[i + 2] == '0-0' and cursor == '0-0'
+end
+-- Nothing overdue is left: what remains of the tokens for it would stop claims in vain. (A queue is named once a band.)
+if seen_all and not full() then
+  for i = 6, #ARGV, 3 do
+    if ARGV[i + 1] == 'normal' and sound(wake_key(ARGV[i]), 'list') then
+      redis.call('LREM', wake_key(ARGV[i]), 0, 'o')
+    end
+  end
+end
 return answer(cursors)

@@ -21,7 +21,7 @@ end
 -- Answers for a key that is taken; nil when it is free. A record whose task is gone is no longer anybody's.
 local function taken_key(id, key, fingerprint)
   local record = redis.pcall('HMGET', idem_key(key), 'task', 'state', 'fingerprint')
-  if record.err then return {CORRUPT, id, ''} end
+  if failed_with(record, 'WRONGTYPE') then return {CORRUPT, id, ''} end
   local owner = record[1]
   if not owner or owner == id or redis.call('EXISTS', task_key(owner)) == 0 then return nil end
   return {record[3] == fingerprint and DUPLICATE or CONFLICT, owner, record[2]}

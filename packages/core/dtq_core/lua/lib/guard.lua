@@ -9,6 +9,15 @@ end
 local function guard(key, kind)
   if not sound(key, kind) then error('CORRUPT ' .. key .. ' is a ' .. found_kind[key] .. ', not a ' .. kind) end
 end
+
+-- Tells whether a reply is the one error that the caller can deal with. Any other one (no memory, no right, a server
+-- that turned read-only) ends the script; callers ask before they have written anything.
+local function failed_with(reply, word)
+  if type(reply) ~= 'table' or not reply.err then return false end
+  if not string.find(reply.err, word, 1, true) then error(reply.err) end
+  return true
+end
+
 local sound_bands = {}
 local function sound_queue(queue, band)
   local bands = sound_bands[queue]

@@ -18,7 +18,7 @@ end
 -- in a queue with a key that is not ours.
 local function load_task(id)
   local values = redis.pcall('HGETALL', task_key(id))
-  if values.err then return nil, 'corrupt' end
+  if failed_with(values, 'WRONGTYPE') then return nil, 'corrupt' end
   if #values == 0 then return nil, 'missing' end
   local task = {}
   for i = 1, #values, 2 do task[values[i]] = values[i + 1] end

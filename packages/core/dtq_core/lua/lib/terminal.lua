@@ -11,7 +11,7 @@ local function end_idempotency(task, state)
   if not task.idem_key then return end
   local key = idem_key(task.idem_key)
   local values = redis.pcall('HMGET', key, 'task', 'ttl_ms')
-  if values.err or values[1] ~= task.id then return end
+  if failed_with(values, 'WRONGTYPE') or values[1] ~= task.id then return end
   redis.call('HSET', key, 'state', state)
   redis.call('PEXPIRE', key, values[2] or DEFAULT_RETENTION_MS)
 end
