@@ -38,7 +38,7 @@ def describe(server: Server) -> dict[str, str]:
     persistence = server.info("persistence")
     info = server.info("server")
     return {
-        "machine": f"{os.cpu_count()} × {_cpu_model()}",
+        "machine": f"{os.cpu_count()} cores, {_cpu_model()}",
         "system": f"{platform.system()} {platform.release()}",
         "python": platform.python_version(),
         "server": f"{info.get('server_name', 'redis')} {info['redis_version']}",

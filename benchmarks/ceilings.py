@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 
 from bench_server import Server
-
 from dtq import Client
 from dtq_core.connections import Link
 from dtq_core.scripts import Script
@@ -18,41 +17,48 @@ from dtq_core.scripts import Script
 BATCH = 100
 
 _SUBMIT = """
+local P, NOW = KEYS[1], 1796125641346
 for i = 1, #ARGV, 2 do
-  local id = ARGV[i]
-  local entry = redis.call('XADD', KEYS[1] .. ':s', '*', 'id', id, 'attempt', 1)
-  redis.call('HSET', KEYS[1] .. ':task:' .. id, 'status', 'QUEUED', 'queue', 'default', 'band', 'normal',
-    'spec', '{"name":"noop"}', 'payload', ARGV[i + 1], 'attempt', 1, 'max_attempts', 3, 'submitted_ms', 1796125641346,
-    'entry_id', entry, 'queued_ms', 1796125641346)
-  redis.call('XADD', KEYS[1] .. ':e', 'MAXLEN', '~', 10000, '*', 'type', 'TASK_SUBMITTED', 'id', id, 'queue', 'default')
+  local id, payload = ARGV[i], ARGV[i + 1]
+  local entry = redis.call('XADD', P .. ':s', '*', 'id', id, 'attempt', 1)
+  redis.call('HSET', P .. ':task:' .. id, 'status', 'QUEUED', 'queue', 'default',
+    'band', 'normal', 'spec', '{"name":"noop"}', 'payload', payload, 'attempt', 1,
+    'max_attempts', 3, 'submitted_ms', NOW, 'entry_id', entry, 'queued_ms', NOW)
+  redis.call('XADD', P .. ':e', 'MAXLEN', '~', 10000, '*',
+    'type', 'TASK_SUBMITTED', 'id', id, 'queue', 'default', 'attempt', 1)
 end
 """
 
 _CLAIM = """
-local found = redis.call('XREADGROUP', 'GROUP', 'workers', 'w', 'COUNT', ARGV[1], 'STREAMS', KEYS[1] .. ':s', '>')
-local answer = {}
+local P, NOW, answer = KEYS[1], 1796125641346, {}
+local found = redis.call('XREADGROUP', 'GROUP', 'workers', 'w', 'COUNT', ARGV[1],
+  'STREAMS', P .. ':s', '>')
 for i, entry in ipairs(found and found[1][2] or {}) do
-  local key = KEYS[1] .. ':task:' .. entry[2][2]
-  redis.call('HSET', key, 'status', 'RUNNING', 'lease', 1, 'worker', 'w', 'started_ms', 1796125641346)
+  local key = P .. ':task:' .. entry[2][2]
+  redis.call('HSET', key, 'status', 'RUNNING', 'attempt', 1, 'lease', 1, 'worker', 'w',
+    'started_ms', NOW)
   answer[i] = {entry[1], entry[2][2], redis.call('HGET', key, 'payload')}
 end
 return answer
 """
 
 _FINISH = """
-local entries = {}
+local P, NOW, DAY, entries = KEYS[1], 1796125641346, 86400000, {}
+local ATTEMPT = '{"attempt":1,"lease":1,"worker":"w","started_ms":1796125641346,'
+  .. '"ended_ms":1796125641346,"outcome":"succeeded"}'
 for i = 1, #ARGV, 2 do
   local id = ARGV[i + 1]
   entries[#entries + 1] = ARGV[i]
-  redis.call('RPUSH', KEYS[1] .. ':attempts:' .. id, '{"attempt":1,"lease":1,"worker":"w","outcome":"succeeded"}')
-  redis.call('HSET', KEYS[1] .. ':task:' .. id, 'status', 'SUCCEEDED', 'finished_ms', 1796125641346)
-  redis.call('SET', KEYS[1] .. ':result:' .. id, 'null', 'PX', 86400000)
-  redis.call('XADD', KEYS[1] .. ':e', 'MAXLEN', '~', 10000, '*', 'type', 'TASK_SUCCEEDED', 'id', id, 'queue', 'default')
-  redis.call('PEXPIRE', KEYS[1] .. ':task:' .. id, 86400000)
-  redis.call('PEXPIRE', KEYS[1] .. ':attempts:' .. id, 86400000)
+  redis.call('RPUSH', P .. ':attempts:' .. id, ATTEMPT)
+  redis.call('HSET', P .. ':task:' .. id, 'status', 'SUCCEEDED', 'finished_ms', NOW)
+  redis.call('SET', P .. ':result:' .. id, 'null', 'PX', DAY)
+  redis.call('XADD', P .. ':e', 'MAXLEN', '~', 10000, '*',
+    'type', 'TASK_SUCCEEDED', 'id', id, 'queue', 'default', 'attempt', 1)
+  redis.call('PEXPIRE', P .. ':task:' .. id, DAY)
+  redis.call('PEXPIRE', P .. ':attempts:' .. id, DAY)
 end
-redis.call('XACK', KEYS[1] .. ':s', 'workers', unpack(entries))
-redis.call('XDEL', KEYS[1] .. ':s', unpack(entries))
+redis.call('XACK', P .. ':s', 'workers', unpack(entries))
+redis.call('XDEL', P .. ':s', unpack(entries))
 """
 
 

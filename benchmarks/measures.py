@@ -12,9 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bench_server import Server
-from workload import noop, started_ns
-
 from dtq import Client
+from workload import noop, started_ns
 
 FIFTY_BYTES = "x" * 46
 """With the quotes and brackets around it, an argument of fifty bytes."""

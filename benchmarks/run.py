@@ -11,12 +11,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-import ceilings
-import measures
-from bench_server import Server, describe
 from rich.console import Console
 from rich.table import Table
 
+import ceilings
+import measures
+from bench_server import Server, describe
 from dtq import Client
 from dtq_core.embedded import start_temporary
 
@@ -64,7 +64,7 @@ def show(conditions: dict[str, str], figures: dict[str, float]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--redis-server", help="the server program; the first one found unless given")
+    parser.add_argument("--redis-server", help="the server program; unless given, one is found")
     parser.add_argument("--persistence", default="no", choices=["no", "everysec", "always"])
     parser.add_argument("--scale", type=float, default=1.0, help="0.1 for a quick look")
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
@@ -83,7 +83,8 @@ def main() -> None:
         figures = measure(client, server, options.scale)
     show(conditions, figures)
     if options.json:
-        options.json.write_text(json.dumps({"conditions": conditions, "figures": figures}, indent=2))
+        found = {"conditions": conditions, "figures": figures}
+        options.json.write_text(json.dumps(found, indent=2))
 
 
 if __name__ == "__main__":

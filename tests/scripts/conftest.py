@@ -1,4 +1,4 @@
-"""Every script, on every server version that this machine has, each test under a prefix of its own."""
+"""Every script, on every server version there is, each test under a prefix of its own."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from scripts.table import Table
 
 from dtq_core.embedded import start_temporary
 from dtq_core.settings import Settings
 from dtq_core.store import Store
+from scripts.table import Table
 
 _numbers = itertools.count(1)
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from scripts.table import LONG_MS, Table
-
 from dtq_core.record import Claim
 from dtq_core.states import Status
+from scripts.table import LONG_MS, Table
 
 OTHER = "other"
 """A worker that is not the one under test."""

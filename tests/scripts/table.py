@@ -34,7 +34,9 @@ class Table:
 
     # what clients do
 
-    def submission(self, payload: bytes = PAYLOAD, task_id: str | None = None, **options: Any) -> Any:
+    def submission(
+        self, payload: bytes = PAYLOAD, task_id: str | None = None, **options: Any
+    ) -> Any:
         made = Options(**{"queue": QUEUE, **options})
         new_id = task_id or self.store.partitions.new_id()
         return build_submission(new_id, "name", payload, made, self.store.settings)

@@ -1,15 +1,15 @@
-"""Keys that hold something foreign: one item is refused, or one call, and nothing is half-written."""
+"""Foreign keys: one item is refused, or one call, and nothing is half-written."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 import pytest
-from scripts.table import LONG_MS, Table
 
 from dtq_core.errors import CorruptDataError, RedisFullError
 from dtq_core.scripts import Code
 from dtq_core.states import Status
+from scripts.table import LONG_MS, Table
 
 
 def _make_foreign(table: Table, key: str) -> None:

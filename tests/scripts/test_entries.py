@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from scripts.states import MAKERS
-from scripts.table import Table
 
 from dtq_core.limits import Band
 from dtq_core.states import Status
+from scripts.states import MAKERS
+from scripts.table import Table
 
 
 def _add_entry(table: Table, task_id: str, attempt: int = 1) -> None:

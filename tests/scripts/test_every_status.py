@@ -1,15 +1,15 @@
-"""Each script, on a task in each status: it makes a legal move, or none and writes nothing wrong."""
+"""Each script, on a task in each status: it makes a legal move, or none."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 import pytest
-from scripts.states import MAKERS
-from scripts.table import LONG_MS, PAYLOAD, Table
 
 from dtq_core.record import Claim
 from dtq_core.states import TERMINAL, TRANSITIONS, Status
+from scripts.states import MAKERS
+from scripts.table import LONG_MS, PAYLOAD, Table
 
 _NOBODY = ("0" * 32, "q", "normal", "0-1", 1, 3, 1, b"", PAYLOAD, 0, 0, 0, 0, 0)
 
@@ -53,7 +53,6 @@ def test_nothing_changes_a_task_that_has_ended(script: str, status: Status, tabl
     before = table.record(task_id)
     ACTIONS[script](table, task_id, _held(claim, task_id))
     assert table.record(task_id) == before
-
 
 
 def _cancel_then(act: Callable[[Table, Claim], object]) -> Callable[[Table, Claim], object]:

@@ -1,12 +1,12 @@
-"""A lease is the right to finish one attempt: held by one worker, refused when it is not current."""
+"""A lease is the right to finish one attempt, refused when it is not current."""
 
 from __future__ import annotations
 
 import pytest
-from scripts.table import LONG_MS, Table
 
 from dtq_core.scripts import Code
 from dtq_core.states import Status
+from scripts.table import LONG_MS, Table
 
 
 @pytest.mark.parametrize("act", ["succeed", "retry", "fail", "release", "renew"])
@@ -158,7 +158,7 @@ def test_a_consumer_with_pending_entries_is_never_deleted(table: Table) -> None:
         table.submit()
     table.take("w1")
     call = table.calls.abandon("w1", table.bands)
-    partly = call.args[:1] + [2] + list(call.args[2:])
+    partly = [*call.args[:1], 2, *call.args[2:]]
     moved, left = table.redis("EVAL", call.script.text, 1, call.prefix, *partly)
     assert (moved, left > 0, "w1" in table.consumers()) == (2, True, True)
     assert table.abandon("w1") == (1, 0)

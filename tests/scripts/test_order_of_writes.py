@@ -1,4 +1,4 @@
-"""The writes of an outcome come in the order of the contract, and the acknowledgement is the last."""
+"""The writes of an outcome come in the order of the contract, the acknowledgement last."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from urllib.parse import unquote, urlsplit
 
 import pytest
+
 from scripts.table import LONG_MS, Table
 
 WRITES = {"RPUSH", "HSET", "SET", "XADD", "ZADD", "XACK", "XDEL"}
@@ -15,7 +16,7 @@ WRITES = {"RPUSH", "HSET", "SET", "XADD", "ZADD", "XACK", "XDEL"}
 
 @contextmanager
 def monitored(table: Table) -> Iterator[Callable[[], list[tuple[str, str]]]]:
-    """Listen to every command of the server; yields a function that returns (command, key) so far."""
+    """Listen to every command of the server; what is yielded returns each (command, key)."""
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(unquote(urlsplit(table.store.url).path))
         connection.settimeout(5)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from scripts.table import LONG_MS, Table, until
-
 from dtq_core.scripts import Code
+from scripts.table import LONG_MS, Table, until
 
 
 def test_one_scheduler_leads_and_only_it_renews(table: Table) -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from scripts.table import LONG_MS, Table
-
 from dtq_core.scripts import Code
 from dtq_core.states import Status
+from scripts.table import LONG_MS, Table
 
 
 def test_a_waiting_task_has_exactly_these_keys(table: Table) -> None:

@@ -44,7 +44,10 @@ def test_a_count_waits_for_the_nth_time_and_acts_once() -> None:
 
 
 def test_pause_holds_the_calling_thread() -> None:
-    code = "import time\nbegin = time.monotonic()\nreach('here')\nprint(time.monotonic() - begin >= 0.2)"
+    code = (
+        "import time\nbegin = time.monotonic()\n"
+        "reach('here')\nprint(time.monotonic() - begin >= 0.2)"
+    )
     assert _run("here=pause:0.2", code).stdout.strip() == "True"
 
 

@@ -123,10 +123,10 @@ def resolve_url(settings: Settings) -> str:
                 "no Redis: set DTQ_REDIS_URL (redis://host:6379), or start one with: dtq dev"
             )
         return url
-    scheme = settings.redis_url.partition("://")[0]
+    scheme, separator, _ = settings.redis_url.partition("://")
     if scheme in _LATER_SCHEMES:
         raise SettingsError(f"DTQ_REDIS_URL: {scheme}:// is not supported yet; use redis://")
-    if scheme not in _SCHEMES:
+    if scheme not in _SCHEMES or not separator:
         raise SettingsError(
             f"DTQ_REDIS_URL={redact(settings.redis_url)!r} is not a Redis URL: "
             "use redis://host:6379, rediss://host:6379 or unix:///path/to.sock"
