@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from client.faces import BlockingClient
-from client.hand import Hand
-from client.own_server import OwnServer
 from dtq import Client
 from dtq_core.settings import Settings
+from support.hand import Hand
+from support.own_server import OwnServer
 
 MakeClient = Callable[..., Any]
 FACES = {"Client": Client, "AsyncClient": BlockingClient}

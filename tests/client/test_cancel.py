@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from client.hand import Hand
 from client.tasks import add
 from dtq import CancelAnswer, Status
+from support.hand import Hand
 
 NOBODY = "0" * 32
 

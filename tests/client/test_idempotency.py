@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from client.eventually import eventually
-from client.hand import Hand
 from client.tasks import add, anything
 from dtq import Status
 from dtq_core.errors import CorruptDataError, IdempotencyConflictError
+from support.eventually import eventually
+from support.hand import Hand
 
 AT_ONCE = 50
 

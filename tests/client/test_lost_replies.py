@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from client.hand import Hand
 from client.tasks import add
 from dtq import CancelAnswer, Status
 from dtq_core.scripts import CANCEL, SUBMIT
 from dtq_core.settings import Settings
+from support.hand import Hand
 from support.proxy import Fault, Proxy, is_command, runs
 
 FAULTS = list(Fault)
@@ -92,6 +92,7 @@ def test_a_submit_that_was_carried_out_long_ago_is_still_one_task(
 @pytest.mark.parametrize("fault", [Fault.CUT_REPLY, Fault.CUT_REQUEST], ids=lambda f: f.name)
 def test_a_cancel_is_carried_out(client: Any, proxy: Proxy, fault: Fault) -> None:
     handle = client.submit(add, 1)
+    client.cancel("0" * 32)  # the script is loaded
     proxy.arm(fault, runs(CANCEL))
     answer = handle.cancel()
     assert proxy.hits == 1

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from client.hand import Hand
 from client.tasks import add, anything, plain
 from dtq_core.errors import (
     EncodingError,
@@ -19,6 +18,7 @@ from dtq_core.errors import (
     TaskNotFoundError,
     TooLargeError,
 )
+from support.hand import Hand
 
 ID = "0" * 32
 NAN, INFINITY = float("nan"), float("inf")

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from client.hand import WORKER, Hand
 from client.tasks import Invoice, add, anything, invoice
 from dtq import Status
 from dtq_core.errors import (
@@ -20,6 +19,7 @@ from dtq_core.errors import (
     TaskFailedError,
     TaskNotFoundError,
 )
+from support.hand import WORKER, Hand
 
 NOBODY = "0" * 32
 JSON = [None, True, 0, -1.5, "", "é\n\0", [], {}, [[1], {"a": None}], 2**63, 10**30]

@@ -11,9 +11,6 @@ from typing import Any
 
 import pytest
 
-from client.eventually import eventually
-from client.hand import Hand
-from client.own_server import OwnServer
 from client.tasks import add, anything
 from dtq_core.errors import (
     RedisDeniedError,
@@ -24,6 +21,9 @@ from dtq_core.errors import (
 )
 from dtq_core.scripts import SUBMIT
 from dtq_core.settings import Settings
+from support.eventually import eventually
+from support.hand import Hand
+from support.own_server import OwnServer
 from support.proxy import Fault, Proxy, runs
 
 AWAY_S = 2.0

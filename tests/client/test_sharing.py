@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from client.eventually import eventually
-from client.hand import Hand
 from client.tasks import add
 from dtq import AsyncClient, Client
 from dtq_core.errors import ResultTimeoutError
 from dtq_core.settings import Settings
+from support.eventually import eventually
+from support.hand import Hand
 
 TESTS = Path(__file__).parent.parent
 

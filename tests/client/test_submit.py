@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from client.hand import Hand
 from client.tasks import add
 from dtq import Status
 from dtq_core.record import decode_spec
 from dtq_core.settings import Settings
+from support.hand import Hand
 
 
 def test_a_submitted_task_is_queued_with_its_arguments(client: Any, hand: Hand) -> None:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from client.hand import Hand
 from client.tasks import add, anything
 from dtq_core.errors import InputError, InvalidArgumentsError, InvalidOptionError
+from support.hand import Hand
 
 
 def script_calls(hand: Hand) -> int:

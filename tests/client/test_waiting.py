@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from client.eventually import eventually
-from client.hand import Hand
-from client.own_server import OwnServer
 from client.tasks import add
 from dtq_core.errors import DtqError, TaskCancelledError, TaskNotFoundError
 from dtq_core.settings import Settings
+from support.eventually import eventually
+from support.hand import Hand
+from support.own_server import OwnServer
 
 WAITERS = 200
 FEW = 45

@@ -9,14 +9,16 @@ from typing import Any
 
 import pytest
 
-from dtq_core.errors import DtqError
 from dtq_tasks import Context
 from worker import handlers
 from worker.processes import Child, Journal
 from worker.server import Server
 from worker.stage import Stage, eventually, staged
 
-SHORT = {"visibility_timeout": 0.6, "reaper_interval": 0.1, "connect_timeout": 1.0}
+SHORT = {"visibility_timeout": 0.5, "reaper_interval": 0.1, "connect_timeout": 1.0}
+
+REFUSED_S = 1.0
+"""How long a server refuses: two visibility timeouts."""
 
 
 @pytest.fixture
@@ -85,7 +87,7 @@ async def test_connections_that_are_killed_again_and_again_lose_nothing(stage: S
     async with stage.worker():
         handles = await stage.submit_many(handler, [(n,) for n in range(100)])
         async with every(0.1, kill_all):
-            await asyncio.sleep(2)
+            await asyncio.sleep(1)
         assert set(await stage.ended(*handles)) == {"SUCCEEDED"}
     infos = [await handle.info() for handle in handles]
     assert {(info.attempt, info.crashes) for info in infos} == {(1, 0)}
@@ -94,21 +96,21 @@ async def test_connections_that_are_killed_again_and_again_lose_nothing(stage: S
 async def flip(server: Server) -> None:
     """Make the server a replica for longer than the visibility timeout."""
     server.command("REPLICAOF", "127.0.0.1", "1")
-    await asyncio.sleep(1.5)
+    await asyncio.sleep(REFUSED_S)
     server.command("REPLICAOF", "NO", "ONE")
 
 
 async def fill(server: Server) -> None:
     """Have the server refuse all that may need memory."""
     server.command("CONFIG", "SET", "maxmemory", "1")
-    await asyncio.sleep(1.5)
+    await asyncio.sleep(REFUSED_S)
     server.command("CONFIG", "SET", "maxmemory", "0")
 
 
 async def lock_out(server: Server) -> None:
     """Take from the workers every right but that to connect."""
     server.command("ACL", "SETUSER", "default", "-@all", "+acl", "+ping")
-    await asyncio.sleep(1.5)
+    await asyncio.sleep(REFUSED_S)
     server.command("ACL", "SETUSER", "default", "+@all")
 
 
@@ -124,10 +126,10 @@ async def test_a_server_that_refuses_to_write_for_a_while_costs_no_attempt_and_n
     async with stage.scheduler():
         handles = [
             await stage.submit(handlers.nap.options(max_attempts=1), seconds)
-            for seconds in (0.5, 0.5, 1.0, 2.5, 2.5)
+            for seconds in (0.3, 0.3, 0.6, 1.5, 1.5)
         ]
-        handles += [await stage.submit(handlers.doze.options(max_attempts=1), 1.0)]
-        handles += [await stage.submit(handlers.nap.options(delay=0.5, max_attempts=1), 0)]
+        handles += [await stage.submit(handlers.doze.options(max_attempts=1), 0.6)]
+        handles += [await stage.submit(handlers.nap.options(delay=0.3, max_attempts=1), 0)]
         await journal.wait_for("start", 6)
         await refuse(server)
         later = await stage.submit(handlers.nap, 0)
@@ -136,16 +138,6 @@ async def test_a_server_that_refuses_to_write_for_a_while_costs_no_attempt_and_n
     infos = [await handle.info() for handle in handles]
     assert {(info.attempt, info.crashes) for info in infos} == {(1, 0)}
     assert len(journal.lines("start")) == 8
-
-
-async def test_a_client_is_told_while_the_server_refuses(stage: Stage, server: Server) -> None:
-    @stage.task
-    async def handler() -> None: ...
-
-    server.command("REPLICAOF", "127.0.0.1", "1")
-    with pytest.raises(DtqError):
-        await stage.client.submit(handler)
-    server.command("REPLICAOF", "NO", "ONE")
 
 
 @pytest.mark.parametrize("what", ["stream", "group"])
@@ -212,6 +204,6 @@ async def test_a_server_that_closes_idle_connections_is_not_noticed(
 
     server.command("CONFIG", "SET", "timeout", "1")
     async with stage.worker(**SHORT):
-        for _ in range(2):
-            assert await (await stage.submit(handler)).result(10) == "ran"
-            await asyncio.sleep(1.2)
+        assert await (await stage.submit(handler)).result(10) == "ran"
+        await asyncio.sleep(1.2)
+        assert await (await stage.submit(handler)).result(10) == "ran"

@@ -73,6 +73,12 @@ class Hand:
             for _, fields in self.command("XRANGE", stream, "-", "+")
         ]
 
+    def pending(self) -> int:
+        """Return how many entries are with a consumer."""
+        streams = [key for key in self.keys() if ":stream:" in key]
+        groups = [group for key in streams for group in self.command("XINFO", "GROUPS", key)]
+        return sum(group[b"pending"] for group in groups)
+
     def connections(self) -> int:
         """Return how many connections of dtq the server sees, this one not counted."""
         return sum(b" name=dtq " in line for line in self._clients()) - 1

@@ -1,0 +1,50 @@
+"""A scene for each test, settled by the ledger at its end."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from crash.ledger import check_ledger
+from crash.scene import VISIBILITY_S, Scene
+from dtq_core.settings import Settings
+from support.own_server import OwnServer
+
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="session")
+def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    server = OwnServer(tmp_path_factory.mktemp("redis"))
+    server.start()
+    yield server.url
+    server.stop()
+
+
+@pytest.fixture
+def settings(request: pytest.FixtureRequest, redis_url: str) -> Settings:
+    """Settings of this test; its parameter is the number of partitions."""
+    return Settings(
+        redis_url=redis_url,
+        prefix=f"c{next(_numbers)}",
+        partitions=getattr(request, "param", 1),
+        visibility_timeout=VISIBILITY_S,
+        reaper_interval=0.2,
+        concurrency=4,
+        processes=1,
+        scheduler_tick=0.02,
+        leader_lease=0.5,
+    )
+
+
+@pytest.fixture
+def scene(settings: Settings, tmp_path: Path) -> Iterator[Scene]:
+    made = Scene(settings, tmp_path)
+    try:
+        yield made
+        check_ledger(made.hand.store, made.accepted)
+    finally:
+        made.close()

@@ -1,0 +1,61 @@
+"""Handlers that write down, outside dtq, when they start and end; some end with their process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+from dtq_tasks import Context, fixed, task
+
+JOURNAL = "DTQ_TEST_JOURNAL"
+_LIMIT_S = 60
+
+
+def note(event: str, ctx: Context) -> None:
+    """Append one line, in one write."""
+    line = f"{event} {ctx.task_id} {ctx.attempt} {os.getpid()}\n"
+    fd = os.open(os.environ[JOURNAL], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    try:
+        os.write(fd, line.encode())
+    finally:
+        os.close(fd)
+
+
+@task(retry=fixed(0.05))
+def work(ctx: Context, number: int = 0) -> int:
+    note("start", ctx)
+    note("end", ctx)
+    return number
+
+
+@task(retry=fixed(0.05))
+def die(ctx: Context, attempts: int = 1) -> int:
+    """Kill the process in the first so many attempts."""
+    note("start", ctx)
+    if ctx.attempt <= attempts:
+        os.kill(os.getpid(), signal.SIGKILL)
+    note("end", ctx)
+    return ctx.attempt
+
+
+@task(retry=fixed(0.05))
+def fail_once(ctx: Context, wait_s: float = 0.05) -> int:
+    """Fail in the first attempt."""
+    note("start", ctx)
+    note("end", ctx)
+    if ctx.attempt == 1:
+        raise ValueError("not yet")
+    return ctx.attempt
+
+
+@task(retry=fixed(0.05))
+def linger(ctx: Context, until: str) -> int:
+    """Run until a file exists."""
+    note("start", ctx)
+    end = time.monotonic() + _LIMIT_S
+    while not Path(until).exists() and time.monotonic() < end:
+        time.sleep(0.02)
+    note("end", ctx)
+    return ctx.attempt
