@@ -14,7 +14,10 @@ from dtq_core.settings import Settings
 from support.hand import Hand
 from support.proxy import Fault, Proxy, is_command, runs
 
-FAULTS = list(Fault)
+FAULTS = pytest.mark.parametrize("fault", list(Fault), ids=lambda fault: fault.name)
+CUTS = pytest.mark.parametrize(
+    "fault", [Fault.CUT_REPLY, Fault.CUT_REQUEST], ids=lambda fault: fault.name
+)
 
 
 @pytest.fixture
@@ -30,7 +33,7 @@ def client(make_client: Any, proxy: Proxy) -> Any:
     return make_client(proxy.url, connect_timeout=0.15, retry_timeout=10)
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+@FAULTS
 @pytest.mark.parametrize("nth", [1, 4])
 def test_each_submit_is_one_task(
     client: Any, hand: Hand, proxy: Proxy, fault: Fault, nth: int
@@ -42,7 +45,7 @@ def test_each_submit_is_one_task(
     assert hand.entries() == [handle.id for handle in handles]
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+@CUTS
 def test_each_of_many_is_one_task(client: Any, hand: Hand, proxy: Proxy, fault: Fault) -> None:
     proxy.arm(fault, runs(SUBMIT), nth=2)
     handles = client.submit_many(add, [(number,) for number in range(1_200)])
@@ -50,7 +53,7 @@ def test_each_of_many_is_one_task(client: Any, hand: Hand, proxy: Proxy, fault: 
     assert sorted(hand.entries()) == sorted(handle.id for handle in handles)
 
 
-@pytest.mark.parametrize("fault", [Fault.CUT_REPLY, Fault.CUT_REQUEST], ids=lambda f: f.name)
+@CUTS
 def test_a_keyed_submit_is_no_duplicate_of_itself(
     client: Any, hand: Hand, proxy: Proxy, fault: Fault
 ) -> None:
@@ -62,7 +65,7 @@ def test_a_keyed_submit_is_no_duplicate_of_itself(
     assert hand.entries() == [handle.id]
 
 
-@pytest.mark.parametrize("fault", [Fault.CUT_REPLY, Fault.CUT_REQUEST], ids=lambda f: f.name)
+@CUTS
 def test_a_delayed_submit_is_scheduled_once(
     client: Any, hand: Hand, proxy: Proxy, fault: Fault
 ) -> None:
@@ -89,7 +92,7 @@ def test_a_submit_that_was_carried_out_long_ago_is_still_one_task(
     assert hand.entries() == []
 
 
-@pytest.mark.parametrize("fault", [Fault.CUT_REPLY, Fault.CUT_REQUEST], ids=lambda f: f.name)
+@CUTS
 def test_a_cancel_is_carried_out(client: Any, proxy: Proxy, fault: Fault) -> None:
     handle = client.submit(add, 1)
     client.cancel("0" * 32)  # the script is loaded
@@ -101,7 +104,7 @@ def test_a_cancel_is_carried_out(client: Any, proxy: Proxy, fault: Fault) -> Non
     assert answer is (CancelAnswer.ENDED if first_arrived else CancelAnswer.CANCELLED)
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+@CUTS
 def test_a_read_is_answered(client: Any, proxy: Proxy, fault: Fault) -> None:
     handle = client.submit(add, 1)
     proxy.arm(fault, is_command("HMGET"))
@@ -109,7 +112,7 @@ def test_a_read_is_answered(client: Any, proxy: Proxy, fault: Fault) -> None:
     assert proxy.hits == 1
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+@CUTS
 def test_the_first_look_at_the_server_is_tried_again(
     client: Any, hand: Hand, proxy: Proxy, fault: Fault
 ) -> None:

@@ -22,6 +22,13 @@ FEW = 45
 LIMIT_S = 20
 
 
+@pytest.fixture(autouse=True)
+def look_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was lost is noticed sooner than by default."""
+    monkeypatch.setattr(waiting, "_LOOK_AGAIN_S", 0.2)
+    monkeypatch.setattr(waiting, "_RECONNECT_S", 0.1)
+
+
 def watched(hand: Hand, *handles: Any) -> Callable[[], bool]:
     """Tell whether the ends of tasks will be announced: whoever waits for them is waiting now."""
     return lambda: all(hand.field(handle.id, "watched") for handle in handles)

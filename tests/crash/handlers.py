@@ -41,7 +41,7 @@ def die(ctx: Context, attempts: int = 1) -> int:
 
 
 @task(retry=fixed(0.05))
-def fail_once(ctx: Context, wait_s: float = 0.05) -> int:
+def fail_once(ctx: Context) -> int:
     """Fail in the first attempt."""
     note("start", ctx)
     note("end", ctx)

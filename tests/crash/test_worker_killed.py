@@ -7,6 +7,7 @@ the supervisor dead as well, the reaper of another worker takes over after the v
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import pytest
@@ -20,106 +21,104 @@ class Window(NamedTuple):
     """Where a worker is killed, and what that costs.
 
     Attributes:
-        failpoint: where.
-        runs: how often the handler has started when all is over.
+        failpoint: where; empty: inside the handler.
+        starts: how often the handler has started when all is over.
         attempts: how many attempts that were.
     """
 
     failpoint: str
-    runs: int
+    starts: int
     attempts: int
 
+    @property
+    def armed(self) -> str:
+        return f"{self.failpoint}=kill" if self.failpoint else ""
 
-BEFORE_IT_IS_READ = Window("claim.before", runs=1, attempts=1)
+
+BEFORE_IT_IS_READ = Window("claim.before", starts=1, attempts=1)
 BEFORE_THE_HANDLER = [
-    Window("claim.after", runs=1, attempts=2),
-    Window("execute.before", runs=1, attempts=2),
+    Window("claim.after", starts=1, attempts=2),
+    Window("execute.before", starts=1, attempts=2),
 ]
+IN_THE_HANDLER = Window("", starts=2, attempts=2)
 BEFORE_ITS_OUTCOME_IS_STORED = [
-    Window("execute.after", runs=2, attempts=2),
-    Window("finish.before", runs=2, attempts=2),
+    Window("execute.after", starts=2, attempts=2),
+    Window("finish.before", starts=2, attempts=2),
 ]
-AFTER_ITS_OUTCOME_IS_STORED = Window("finish.after", runs=1, attempts=1)
+AFTER_ITS_OUTCOME_IS_STORED = Window("finish.after", starts=1, attempts=1)
+
+Survive = Callable[[Scene, Handle[Any], Window], None]
 
 
 def name(window: Window) -> str:
     return window.failpoint
 
 
-def succeeded(scene: Scene, handle: Handle[Any], window: Window) -> None:
+def check(scene: Scene, handle: Handle[Any], window: Window) -> None:
     """Check a task that has survived a window."""
     info = handle.info()
     assert info.status is Status.SUCCEEDED
     assert (info.attempt, info.crashes) == (window.attempts, window.attempts - 1)
-    assert len(scene.starts(handle)) == window.runs
+    assert len(scene.starts(handle)) == window.starts
     outcomes = [attempt.outcome for attempt in handle.attempts()]
     assert outcomes == ["crashed"] * (window.attempts - 1) + ["succeeded"]
 
 
-def survive_under_a_supervisor(scene: Scene, window: Window) -> None:
-    handle = scene.submit(work, 7)
+def under_a_supervisor(scene: Scene, handle: Handle[Any], window: Window) -> None:
     start = time.monotonic()
-    scene.crew(f"{window.failpoint}=kill", long=True)
-    assert handle.result(timeout=WELL_UNDER_S) == 7
+    scene.crew(window.armed, long=True)
+    handle.result(timeout=WELL_UNDER_S)
     assert time.monotonic() - start < WELL_UNDER_S
-    succeeded(scene, handle, window)
+    check(scene, handle, window)
 
 
-def survive_alone(scene: Scene, window: Window) -> None:
-    handle = scene.submit(work, 7)
-    scene.worker(f"{window.failpoint}=kill").killed()
+def with_nobody_left(scene: Scene, handle: Handle[Any], window: Window) -> None:
+    scene.worker(window.armed).killed()
     scene.worker()
-    assert handle.result(timeout=WELL_UNDER_S) == 7
-    succeeded(scene, handle, window)
+    handle.result(timeout=WELL_UNDER_S)
+    check(scene, handle, window)
 
 
-@pytest.mark.parametrize("survive", [survive_under_a_supervisor, survive_alone])
-def test_killed_before_the_entry_is_read(scene: Scene, survive: Any) -> None:
-    survive(scene, BEFORE_IT_IS_READ)
+both_ways = pytest.mark.parametrize(
+    "survive", [under_a_supervisor, with_nobody_left], ids=lambda way: way.__name__
+)
 
 
-@pytest.mark.parametrize("survive", [survive_under_a_supervisor, survive_alone])
+@both_ways
+def test_killed_before_the_entry_is_read(scene: Scene, survive: Survive) -> None:
+    survive(scene, scene.submit(work), BEFORE_IT_IS_READ)
+
+
+@both_ways
 @pytest.mark.parametrize("window", BEFORE_THE_HANDLER, ids=name)
 def test_killed_with_the_task_in_hand_before_its_handler_starts(
-    scene: Scene, window: Window, survive: Any
+    scene: Scene, window: Window, survive: Survive
 ) -> None:
-    survive(scene, window)
+    survive(scene, scene.submit(work), window)
 
 
-@pytest.mark.parametrize("survive", [survive_under_a_supervisor, survive_alone])
+@both_ways
+def test_killed_while_the_handler_runs(scene: Scene, survive: Survive) -> None:
+    survive(scene, scene.submit(die), IN_THE_HANDLER)
+
+
+@both_ways
 @pytest.mark.parametrize("window", BEFORE_ITS_OUTCOME_IS_STORED, ids=name)
 def test_killed_when_the_handler_is_done_and_its_outcome_not_stored(
-    scene: Scene, window: Window, survive: Any
+    scene: Scene, window: Window, survive: Survive
 ) -> None:
-    survive(scene, window)
+    survive(scene, scene.submit(work), window)
 
 
-@pytest.mark.parametrize("survive", [survive_under_a_supervisor, survive_alone])
-def test_killed_after_the_outcome_is_stored(scene: Scene, survive: Any) -> None:
-    survive(scene, AFTER_ITS_OUTCOME_IS_STORED)
-
-
-def test_killed_while_the_handler_runs_under_a_supervisor(scene: Scene) -> None:
-    handle = scene.submit(die, 1)
-    start = time.monotonic()
-    scene.crew(long=True)
-    assert handle.result(timeout=WELL_UNDER_S) == 2
-    assert time.monotonic() - start < WELL_UNDER_S
-    succeeded(scene, handle, Window("", runs=2, attempts=2))
-
-
-def test_killed_while_the_handler_runs_with_nobody_left(scene: Scene) -> None:
-    handle = scene.submit(die, 1)
-    scene.worker().killed()
-    scene.worker()
-    assert handle.result(timeout=WELL_UNDER_S) == 2
-    succeeded(scene, handle, Window("", runs=2, attempts=2))
+@both_ways
+def test_killed_after_the_outcome_is_stored(scene: Scene, survive: Survive) -> None:
+    survive(scene, scene.submit(work), AFTER_ITS_OUTCOME_IS_STORED)
 
 
 def test_nothing_is_pending_once_the_outcome_is_stored(scene: Scene) -> None:
-    """After the acknowledgement there is nothing that any worker could meet."""
+    """After the acknowledgement there is nothing that a worker could meet."""
     handle = scene.submit(work, 7)
-    scene.worker("finish.after=kill").killed()
+    scene.worker(AFTER_ITS_OUTCOME_IS_STORED.armed).killed()
     assert handle.result(timeout=0) == 7
     assert scene.hand.entries() == []
     assert scene.hand.pending() == 0
@@ -127,7 +126,7 @@ def test_nothing_is_pending_once_the_outcome_is_stored(scene: Scene) -> None:
 
 @pytest.mark.parametrize(("failpoint", "attempts"), [("reclaim.before", 2), ("reclaim.after", 3)])
 def test_whoever_takes_over_is_killed_as_well(scene: Scene, failpoint: str, attempts: int) -> None:
-    handle = scene.submit(work, 7)
+    handle = scene.submit(work)
     scene.crew("execute.before=kill", f"{failpoint}=kill", long=True)
-    assert handle.result(timeout=WELL_UNDER_S) == 7
-    succeeded(scene, handle, Window(failpoint, runs=1, attempts=attempts))
+    handle.result(timeout=WELL_UNDER_S)
+    check(scene, handle, Window(failpoint, starts=1, attempts=attempts))

@@ -12,7 +12,7 @@ from dtq_core.decide import Finish, Release
 from dtq_core.keyspace import bands_of
 from dtq_core.limits import Band
 from dtq_core.outcome import ErrorInfo
-from dtq_core.record import Attempt, Claim, Options, build_submission
+from dtq_core.record import Attempt, Claim, Options, SubmissionForm
 from dtq_core.states import Status
 from dtq_core.store import Store
 
@@ -39,7 +39,8 @@ class Table:
     ) -> Any:
         made = Options(**{"queue": QUEUE, **options})
         new_id = task_id or self.store.partitions.new_id()
-        return build_submission(new_id, "name", payload, made, self.store.settings)
+        form = SubmissionForm("name", made, self.store.settings)
+        return form.submission(new_id, payload)
 
     def submit_all(self, *submissions: Any) -> list[Submitted]:
         return self.store.run(self.calls.submit(submissions))

@@ -76,8 +76,8 @@ class Hand:
     def pending(self) -> int:
         """Return how many entries are with a consumer."""
         streams = [key for key in self.keys() if ":stream:" in key]
-        groups = [group for key in streams for group in self.command("XINFO", "GROUPS", key)]
-        return sum(group[b"pending"] for group in groups)
+        groups = [group for key in streams for group in self.store.link.raw("XINFO", "GROUPS", key)]
+        return sum(group[group.index(b"pending") + 1] for group in groups)
 
     def connections(self) -> int:
         """Return how many connections of dtq the server sees, this one not counted."""

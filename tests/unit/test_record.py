@@ -9,7 +9,7 @@ from dtq_core.errors import InvalidOptionError, TooLargeError
 from dtq_core.record import (
     INFO_FIELDS,
     Options,
-    build_submission,
+    SubmissionForm,
     decode_attempt,
     decode_info,
     decode_spec,
@@ -29,25 +29,27 @@ def _info(**fields: str) -> list[bytes | None]:
 
 
 def test_options_of_the_submitter_travel_in_the_spec_and_defaults_do_not() -> None:
-    plain = build_submission("0" * 32, "n", b"[]", Options(), SETTINGS)
+    plain = SubmissionForm("n", Options(), SETTINGS).submission("0" * 32, b"[]")
     assert plain.spec == b'{"name":"n"}'
-    asked = build_submission("0" * 32, "n", b"[]", Options(timeout=5, result_ttl=9), SETTINGS)
+    asked = SubmissionForm("n", Options(timeout=5, result_ttl=9), SETTINGS).submission(
+        "0" * 32, b"[]"
+    )
     spec = decode_spec(asked.spec)
     assert (spec.name, spec.timeout, spec.result_ttl) == ("n", 5, 9)
 
 
 def test_retention_is_the_longest_of_what_needs_the_record() -> None:
     settings = Settings(retention=10, result_ttl=20, idempotency_ttl=30)
-    plain = build_submission("0" * 32, "n", b"[]", Options(), settings)
-    keyed = build_submission("0" * 32, "n", b"[]", Options(idempotency_key="k"), settings)
-    asked = build_submission("0" * 32, "n", b"[]", Options(result_ttl=40), settings)
+    plain = SubmissionForm("n", Options(), settings).submission("0" * 32, b"[]")
+    keyed = SubmissionForm("n", Options(idempotency_key="k"), settings).submission("0" * 32, b"[]")
+    asked = SubmissionForm("n", Options(result_ttl=40), settings).submission("0" * 32, b"[]")
     assert [made.retention_ms for made in (plain, keyed, asked)] == [20_000, 30_000, 40_000]
 
 
 def test_a_payload_over_the_limit_is_refused_with_its_size() -> None:
     settings = Settings(max_payload_bytes=10)
     with pytest.raises(TooLargeError, match="11 bytes, over the limit of 10"):
-        build_submission("0" * 32, "n", b"x" * 11, Options(), settings)
+        SubmissionForm("n", Options(), settings).submission("0" * 32, b"x" * 11)
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from dtq_core.errors import (
 from dtq_core.keyspace import Partitions
 from dtq_core.limits import MAX_ERROR_BYTES, check_size
 from dtq_core.reads import TaskResult
-from dtq_core.record import Options, Submission, build_submission
+from dtq_core.record import Options, Submission, SubmissionForm
 from dtq_core.scripts import Code
 from dtq_core.settings import Settings
 from dtq_core.states import Status
@@ -74,7 +74,9 @@ class Requests:
             InputError: if the arguments do not fit the handler or cannot be encoded.
         """
         plain, options = unwrap(task)
-        return self._build(plain.name, plain.encode(args, kwargs), options)
+        return self._submission(
+            self._form(plain.name, options), plain.encode(args, kwargs), options
+        )
 
     def of_many(self, task: AnyTask[R], calls: Iterable[Arguments]) -> list[Submission]:
         """Build the submissions of many calls; all are checked before any is sent.
@@ -83,14 +85,17 @@ class Requests:
             InputError: as :meth:`of_task`, naming the call, counted from 0; and for an idempotency
                 key, which would make all one.
         """
-        if unwrap(task)[1].idempotency_key is not None:
+        plain, options = unwrap(task)
+        if options.idempotency_key is not None:
             raise InvalidOptionError("submit_many: one idempotency key cannot serve many tasks")
         if not isinstance(calls, Iterable):
             raise InvalidArgumentsError(f"submit_many takes calls, not {shortened(calls)}")
+        form = self._form(plain.name, options)
         submissions = []
         for index, arguments in enumerate(calls):
             try:
-                submissions.append(self.of_task(task, *_split(arguments)))
+                payload = plain.encode(*_split(arguments))
+                submissions.append(self._submission(form, payload, options))
             except InputError as error:
                 raise type(error)(f"call {index}: {error}") from None
         return submissions
@@ -109,7 +114,7 @@ class Requests:
         except EncodingError:
             _name_culprit(args, kwargs)
             raise
-        return self._build(name, payload, options)
+        return self._submission(self._form(name, options), payload, options)
 
     def batches(
         self, submissions: Sequence[Submission]
@@ -122,9 +127,11 @@ class Requests:
             for batch in batches(group):
                 yield index, batch
 
-    def _build(self, name: str, payload: bytes, options: Options) -> Submission:
-        task_id = self._partitions.new_id(options.idempotency_key)
-        return build_submission(task_id, name, payload, options, self._settings)
+    def _form(self, name: str, options: Options) -> SubmissionForm:
+        return SubmissionForm(name, options, self._settings)
+
+    def _submission(self, form: SubmissionForm, payload: bytes, options: Options) -> Submission:
+        return form.submission(self._partitions.new_id(options.idempotency_key), payload)
 
 
 def unwrap(task: AnyTask[R]) -> tuple[Task[..., R], Options]:

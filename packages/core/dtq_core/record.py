@@ -117,47 +117,68 @@ class Submission(NamedTuple):
     dead_letter: str
 
 
-def build_submission(
-    task_id: str, name: str, payload: bytes, options: Options, settings: Settings
-) -> Submission:
-    """Check a submission and bring it into stored form; every way to submit comes through here.
+class SubmissionForm:
+    """The stored form of one task's submissions under the same options, checked and encoded once.
 
-    Args:
-        task_id: its new id.
-        name: the task's name.
-        payload: JSON text of ``[args, kwargs]``.
-        options: how to run it.
-        settings: of this process.
-
-    Raises:
-        InvalidNameError: for a bad task name.
-        TooLargeError: for a payload over the limit.
+    Every way to submit comes through here.
     """
-    check_name("task name", name)
-    check_size(f"the payload of {name}", len(payload), settings.max_payload_bytes)
-    key = options.idempotency_key
-    key_ttl = check_duration_ms("idempotency_ttl", settings.idempotency_ttl) if key else 0
-    result_ttl = options.result_ttl if options.result_ttl is not None else settings.result_ttl
-    retention = max(
+
+    def __init__(self, name: str, options: Options, settings: Settings) -> None:
+        """Check and encode what all have in common.
+
+        Args:
+            name: the task's name.
+            options: how to run it.
+            settings: of this process.
+
+        Raises:
+            InvalidNameError: for a bad task name.
+        """
+        self._name = check_name("task name", name)
+        self._options = options
+        self._max_payload_bytes = settings.max_payload_bytes
+        key = options.idempotency_key
+        key_ttl = check_duration_ms("idempotency_ttl", settings.idempotency_ttl) if key else 0
+        retention = _retention_ms(options, settings, key_ttl)
+        self._common = Submission(
+            task_id="",
+            queue=options.queue,
+            band=str(options.band),
+            spec=_spec_encoder.encode(Spec(name, options.timeout, options.result_ttl)),
+            payload=b"",
+            max_attempts=options.max_attempts,
+            delay_ms=check_duration_ms("delay", options.delay),
+            ttl_ms=-1 if options.ttl is None else check_duration_ms("ttl", options.ttl),
+            idempotency_key=key or "",
+            fingerprint="",
+            idempotency_ttl_ms=key_ttl,
+            retention_ms="" if retention == DEFAULT_RETENTION_MS else retention,
+            dead_letter="" if options.dead_letter else "0",
+        )
+
+    def submission(self, task_id: str, payload: bytes) -> Submission:
+        """Return the submission of one task.
+
+        Args:
+            task_id: its new id.
+            payload: JSON text of ``[args, kwargs]``.
+
+        Raises:
+            TooLargeError: for a payload over the limit.
+        """
+        check_size(f"the payload of {self._name}", len(payload), self._max_payload_bytes)
+        common = self._common
+        meaning = fingerprint(self._name, payload, self._options) if common.idempotency_key else ""
+        return common._replace(task_id=task_id, payload=payload, fingerprint=meaning)
+
+
+def _retention_ms(options: Options, settings: Settings, key_ttl_ms: int) -> int:
+    """The longest of what needs the record: itself, its result, its idempotency key."""
+    result_ttl = settings.result_ttl if options.result_ttl is None else options.result_ttl
+    return max(
         check_duration_ms("retention", settings.retention),
         check_duration_ms("result_ttl", result_ttl),
-        key_ttl,
-    )
-    spec = _spec_encoder.encode(Spec(name, options.timeout, options.result_ttl))
-    return Submission(
-        task_id,
-        options.queue,
-        str(options.band),
-        spec,
-        payload,
-        options.max_attempts,
-        check_duration_ms("delay", options.delay),
-        -1 if options.ttl is None else check_duration_ms("ttl", options.ttl),
-        key or "",
-        fingerprint(name, payload, options) if key else "",
-        key_ttl,
-        "" if retention == DEFAULT_RETENTION_MS else retention,
-        "" if options.dead_letter else "0",
+        key_ttl_ms,
     )
 
 
