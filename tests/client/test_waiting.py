@@ -25,8 +25,8 @@ LIMIT_S = 20
 @pytest.fixture(autouse=True)
 def look_often(monkeypatch: pytest.MonkeyPatch) -> None:
     """What was lost is noticed sooner than by default."""
-    monkeypatch.setattr(waiting, "_LOOK_AGAIN_S", 0.2)
-    monkeypatch.setattr(waiting, "_RECONNECT_S", 0.1)
+    monkeypatch.setattr("dtq_client.waiting._LOOK_AGAIN_S", 0.2)
+    monkeypatch.setattr("dtq_client.waiting._RECONNECT_S", 0.1)
 
 
 def watched(hand: Hand, *handles: Any) -> Callable[[], bool]:

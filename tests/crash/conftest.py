@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from crash.ledger import check_ledger
+from crash.processes import Zygote
 from crash.scene import VISIBILITY_S, Scene
 from dtq_core.settings import Settings
 from support.own_server import OwnServer
@@ -40,11 +41,19 @@ def settings(request: pytest.FixtureRequest, redis_url: str) -> Settings:
     )
 
 
+@pytest.fixture(scope="session")
+def zygote() -> Iterator[Zygote]:
+    made = Zygote()
+    yield made
+    made.close()
+
+
 @pytest.fixture
-def scene(settings: Settings, tmp_path: Path) -> Iterator[Scene]:
-    made = Scene(settings, tmp_path)
+def scene(settings: Settings, zygote: Zygote, tmp_path: Path) -> Iterator[Scene]:
+    made = Scene(settings, zygote, tmp_path)
     try:
         yield made
+        made.kill_all()
         check_ledger(made.hand.store, made.accepted)
     finally:
         made.close()

@@ -1,16 +1,17 @@
-"""The processes of a scene: supervisors, worker processes without one, schedulers, submitters."""
+"""The programs of a scene: supervisors, worker processes without one, schedulers, submitters."""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -23,38 +24,54 @@ from support.eventually import eventually
 TESTS = Path(__file__).parent.parent
 
 
+class Zygote:
+    """Where programs come from; one for all tests."""
+
+    def __init__(self) -> None:
+        clean = {name: value for name, value in os.environ.items() if not name.startswith("DTQ_")}
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "crash.zygote"],
+            env={**clean, "PYTHONPATH": str(TESTS)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+
+    def ask(self, action: str, *arguments: Any) -> Any:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps([action, *arguments]).encode() + b"\n")
+        self._process.stdin.flush()
+        return json.loads(self._process.stdout.readline())
+
+    def close(self) -> None:
+        self._process.communicate()
+
+
 class Program:
-    """A Python module, run in a process group of its own."""
+    """A module, run as a program in a process group of its own."""
 
     def __init__(
         self,
+        zygote: Zygote,
         module: str,
         arguments: Sequence[str],
         environment: dict[str, str],
         log: Path,
-        stdin: int = subprocess.DEVNULL,
     ) -> None:
         self.log = log
-        clean = {name: value for name, value in os.environ.items() if not name.startswith("DTQ_")}
-        with log.open("ab") as sink:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", module, *arguments],
-                env={**clean, "PYTHONPATH": str(TESTS), **environment},
-                stdin=stdin,
-                stdout=sink,
-                stderr=sink,
-                start_new_session=True,
-            )
+        self._zygote = zygote
+        self._code: int | None = None
+        self.pid: int = zygote.ask("start", module, list(arguments), environment, str(log))
 
-    @property
-    def pid(self) -> int:
-        return self._process.pid
+    def say(self, text: str) -> None:
+        """Write to its standard input."""
+        self._zygote.ask("say", self.pid, text)
 
     def kill_all(self) -> None:
         """Kill it and all that it started, at once, as a power failure does."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
+            os.killpg(self.pid, signal.SIGKILL)
+        self.ended()
 
     def killed(self) -> None:
         """Wait until it was killed."""
@@ -63,20 +80,21 @@ class Program:
 
     def ended(self) -> int:
         """Wait for its end, and return its exit code."""
-        eventually(f"the end of {self.log.name}", lambda: self._process.poll() is not None)
-        return self._process.returncode
+        eventually(f"the end of {self.log.name}", lambda: self._poll() is not None)
+        assert self._code is not None
+        return self._code
+
+    def _poll(self) -> int | None:
+        if self._code is None:
+            self._code = self._zygote.ask("poll", self.pid)
+        return self._code
 
 
-def lone_worker(settings: Settings, environment: dict[str, str], log: Path) -> Program:
-    """Start a worker process; this test is its supervisor, and does nothing when it dies."""
+def lone_orders(settings: Settings) -> str:
+    """What a supervisor would tell a worker process."""
     given = asdict(settings)
     orders = Orders(new_worker_id(), ["crash.handlers"], None, given, allow_eviction=False)
-    ours, its = socket.socketpair()
-    with its:
-        program = Program("dtq_worker.child", [], environment, log, stdin=its.fileno())
-    ours.sendall(msgspec.json.encode(orders) + b"\n")
-    ours.detach()  # it stays open for as long as this process lives
-    return program
+    return msgspec.json.encode(orders).decode() + "\n"
 
 
 def environment_of(settings: Settings, journal: Path) -> dict[str, str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from crash.journal import Journal
-from crash.processes import Program, environment_of, lone_worker
+from crash.processes import Program, Zygote, environment_of, lone_orders
 from dtq import Client, Handle
 from dtq_core.settings import Settings
 from support.eventually import eventually
@@ -22,7 +22,7 @@ WELL_UNDER_S = 20.0
 class Scene:
     """Everything a test needs; all that it submits is in the ledger at its end."""
 
-    def __init__(self, settings: Settings, folder: Path) -> None:
+    def __init__(self, settings: Settings, zygote: Zygote, folder: Path) -> None:
         self.settings = settings
         self.hand = Hand(settings)
         self.client = Client(
@@ -30,6 +30,7 @@ class Scene:
         )
         self.journal = Journal(folder / "journal")
         self.accepted: list[str] = []
+        self._zygote = zygote
         self._folder = folder
         self._programs: list[Program] = []
 
@@ -51,9 +52,8 @@ class Scene:
 
     def worker(self, failpoints: str = "") -> Program:
         """Start a worker process that nobody watches."""
-        environment = self._environment(self.settings) | {"DTQ_FAILPOINTS": failpoints}
-        program = lone_worker(self.settings, environment, self._log())
-        self._programs.append(program)
+        program = self._start("dtq_worker.child", failpoints=failpoints)
+        program.say(lone_orders(self.settings))
         return program
 
     def scheduler(self, failpoints: str = "") -> Program:
@@ -76,9 +76,12 @@ class Scene:
         wanted = {b"type": b"TASK_DUPLICATE_ABSORBED", b"id": task_id.encode()}
         return sum(wanted.items() <= fields.items() for _, fields in events)
 
-    def close(self) -> None:
+    def kill_all(self) -> None:
         for program in self._programs:
             program.kill_all()
+
+    def close(self) -> None:
+        self.kill_all()
         self.client.close()
         self.hand.close()
 
@@ -89,13 +92,8 @@ class Scene:
         settings: Settings | None = None,
         failpoints: str = "",
     ) -> Program:
-        environment = self._environment(settings or self.settings) | {"DTQ_FAILPOINTS": failpoints}
-        program = Program(module, arguments, environment, self._log())
-        self._programs.append(program)
-        return program
-
-    def _environment(self, settings: Settings) -> dict[str, str]:
-        return environment_of(settings, self.journal.path)
-
-    def _log(self) -> Path:
-        return self._folder / f"program{len(self._programs)}.log"
+        environment = environment_of(settings or self.settings, self.journal.path)
+        environment["DTQ_FAILPOINTS"] = failpoints
+        log = self._folder / f"program{len(self._programs)}.log"
+        self._programs.append(Program(self._zygote, module, arguments, environment, log))
+        return self._programs[-1]

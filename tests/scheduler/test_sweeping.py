@@ -82,7 +82,7 @@ async def test_a_worker_that_is_busy_or_idle_for_long_is_not_cleared_away(
     busy = child(visibility_timeout=0.5, concurrency=1)
     idle = child(visibility_timeout=0.5, concurrency=1)
     async with stage.scheduler():
-        handle = await stage.submit(handlers.block, 2.0)
+        handle = await stage.submit(handlers.block, 1.7)
         assert await stage.ended(handle) == ["SUCCEEDED"]
         workers = set(await stage.raw.zrange(stage.keys.workers, 0, -1))
         assert workers == {busy.worker_id.encode(), idle.worker_id.encode()}

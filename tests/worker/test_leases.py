@@ -27,18 +27,18 @@ async def steal(stage: Stage, thief: str) -> None:
     assert taken.claims
 
 
-@pytest.mark.parametrize("workers", [1, 2])
 async def test_a_task_that_takes_five_visibility_timeouts_runs_once(
-    stage: Stage, child: Callable[..., Child], journal: Journal, workers: int
+    stage: Stage, child: Callable[..., Child], journal: Journal
 ) -> None:
-    for _ in range(workers):
-        child(**SHORT)
     async with stage.scheduler():
+        child(**SHORT)  # alone, with free slots, and later beside an idle one
         handles = [
             await stage.submit(handlers.nap, 2.5),
             await stage.submit(handlers.doze, 2.5),
             await stage.submit(handlers.nap.options(delay=2, timeout=5), 0),
         ]
+        await asyncio.sleep(1.2)
+        child(**SHORT)
         assert set(await stage.ended(*handles)) == {"SUCCEEDED"}
     assert len(journal.lines("start")) == 3
     assert {(await handle.info()).attempt for handle in handles} == {1}

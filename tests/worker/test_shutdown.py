@@ -113,7 +113,7 @@ async def test_leases_are_renewed_until_the_last_task_has_ended(
     stage: Stage, child: Callable[..., Child], journal: Journal
 ) -> None:
     stopping = child(**SHORT, shutdown_grace=10)
-    handles = [await stage.submit(handlers.nap, 2.0), await stage.submit(handlers.doze, 2.0)]
+    handles = [await stage.submit(handlers.nap, 1.5), await stage.submit(handlers.doze, 1.5)]
     await journal.wait_for("start", 2)
     child(**SHORT)
     stopping.signal(signal.SIGTERM)

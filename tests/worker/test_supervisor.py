@@ -8,6 +8,8 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from dtq_core.clock import mono_s
 from worker import handlers
 from worker.processes import Crew, Journal, gone
@@ -92,14 +94,12 @@ async def test_a_child_is_replaced_after_its_number_of_tasks(
 ) -> None:
     supervisor = crew(max_tasks_per_process=5, **LONG_LEASE)
     await ready(stage)
-    pids = []
-    for _ in range(2):
-        handles = [await stage.submit(handlers.nap, 0) for _ in range(5)]
-        assert set(await stage.ended(*handles)) == {"SUCCEEDED"}
-        [pid] = {await handle.result(1) for handle in handles}
-        pids.append(pid)
-        await eventually("the end of that child", lambda pid=pid: gone(pid))
-    assert len(set(pids)) == 2
+    handles = [await stage.submit(handlers.nap, 0) for _ in range(5)]
+    assert set(await stage.ended(*handles)) == {"SUCCEEDED"}
+    [first] = {await handle.result(1) for handle in handles}
+    await eventually("its end", lambda: gone(first))
+    later = await stage.submit(handlers.nap, 0)
+    assert await later.result(10) != first
     supervisor.signal(signal.SIGTERM)
     assert await supervisor.ended() == 0
     assert not any("died" in line for line in supervisor.lines())
@@ -136,9 +136,11 @@ async def test_a_task_that_ends_its_process_is_given_up_and_ends_nothing_else(
 ) -> None:
     supervisor = crew(**LONG_LEASE)
     await ready(stage)
-    killers = [await stage.submit(handlers.fall.options(max_attempts=2), code) for code in (3, 0)]
-    assert await stage.ended(*killers) == ["DEAD_LETTERED"] * 2
-    assert "worker lost on attempt 2 of 2" in ((await killers[0].info()).error or "")
+    for code, lives in ((3, 1), (0, 2)):
+        killer = await stage.submit(handlers.fall.options(max_attempts=lives), code)
+        assert await stage.ended(killer) == ["DEAD_LETTERED"]
+        reason = (await killer.info()).error or ""
+        assert f"worker lost on attempt {lives} of {lives}" in reason
     innocent = await stage.submit(handlers.nap, 0)
     assert await stage.ended(innocent) == ["SUCCEEDED"]
     assert supervisor.process.poll() is None
@@ -177,20 +179,19 @@ async def test_a_second_signal_ends_everything_within_two_seconds_even_a_blocked
         await stage.ended(*held, blocking)
 
 
-async def test_ctrl_c_in_a_terminal_and_a_stop_of_the_whole_group_are_orderly(
-    stage: Stage, crew: Callable[..., Crew], journal: Journal
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+async def test_a_signal_to_the_whole_group_is_an_orderly_stop(
+    stage: Stage, crew: Callable[..., Crew], journal: Journal, number: signal.Signals
 ) -> None:
-    for number in (signal.SIGINT, signal.SIGTERM):
-        supervisor = crew(processes=2, shutdown_grace=10, **LONG_LEASE)
-        await ready(stage, 2)
-        handles = [await stage.submit(handlers.nap.options(max_attempts=1), 0.8) for _ in range(4)]
-        await journal.wait_for("start", 4)
-        supervisor.signal_all(number)
-        assert await supervisor.ended() == 0
-        assert set(await stage.ended(*handles)) == {"SUCCEEDED"}
-        assert {(await handle.info()).releases for handle in handles} == {0}
-        assert not any("died" in line for line in supervisor.lines())
-        journal.path.unlink()
+    supervisor = crew(shutdown_grace=10, **LONG_LEASE)
+    await ready(stage)
+    handles = [await stage.submit(handlers.nap.options(max_attempts=1), 0.5) for _ in range(4)]
+    await journal.wait_for("start", 4)
+    supervisor.signal_all(number)
+    assert await supervisor.ended() == 0
+    assert set(await stage.ended(*handles)) == {"SUCCEEDED"}
+    assert {(await handle.info()).releases for handle in handles} == {0}
+    assert not any("died" in line for line in supervisor.lines())
 
 
 async def test_a_signal_during_the_start_ends_everything(

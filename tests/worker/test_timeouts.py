@@ -9,9 +9,14 @@ from typing import Any
 
 import pytest
 
-from dtq_core.clock import mono_s
 from dtq_tasks import Context
+from dtq_worker import executor
 from worker.stage import Stage, eventually
+
+
+@pytest.fixture
+def _little_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(executor, "STUCK_AFTER_S", 0.2)
 
 
 async def test_a_handler_on_the_loop_is_cancelled_and_tried_again_by_its_policy(
@@ -79,6 +84,7 @@ async def test_a_handler_that_answers_its_timeout_with_an_error_has_timed_out(
         assert "TimeoutError" in ((await handle.info()).error or "")
 
 
+@pytest.mark.usefixtures("_little_patience")
 async def test_a_handler_that_swallows_its_timeout_is_over_in_time_and_keeps_its_slot(
     stage: Stage,
 ) -> None:
@@ -100,9 +106,7 @@ async def test_a_handler_that_swallows_its_timeout_is_over_in_time_and_keeps_its
 
     async with stage.worker(concurrency=3):
         zombies = [await stage.submit(zombie), await stage.submit(zombie)]
-        started_s = mono_s()
-        assert await stage.ended(*zombies, limit_s=5) == ["DEAD_LETTERED"] * 2
-        assert mono_s() - started_s < 4
+        assert await stage.ended(*zombies, limit_s=3) == ["DEAD_LETTERED"] * 2
         handles = await stage.submit_many(quick, [()] * 10)
         third = await stage.submit(zombie)
         assert set(await stage.ended(*handles, third)) == {"SUCCEEDED", "DEAD_LETTERED"}
@@ -140,14 +144,13 @@ async def test_a_handler_in_a_thread_is_over_in_time_keeps_its_slot_and_cannot_w
     assert [a.outcome for a in await handle.attempts()] == ["retry", "succeeded"]
 
 
-@pytest.mark.parametrize("off_s", [-0.05, 0, 0.05])
 async def test_a_timeout_at_the_visibility_timeout_never_runs_a_task_twice_at_once(
-    stage: Stage, off_s: float
+    stage: Stage,
 ) -> None:
     running: dict[str, int] = {}
     overlaps, runs = 0, 0
 
-    @stage.task(timeout=0.5 + off_s, retry=[0], max_attempts=2)
+    @stage.task(retry=[0], max_attempts=2)
     async def handler(ctx: Context) -> None:
         nonlocal overlaps, runs
         runs += 1
@@ -158,13 +161,18 @@ async def test_a_timeout_at_the_visibility_timeout_never_runs_a_task_twice_at_on
         finally:
             running[ctx.id] -= 1
 
-    quick = {"visibility_timeout": 0.5, "reaper_interval": 0.05, "concurrency": 8}
+    quick = {"visibility_timeout": 0.5, "reaper_interval": 0.05, "concurrency": 18}
     async with stage.worker(**quick), stage.worker(**quick):
-        handles = [await stage.submit(handler.options(idempotency_key=f"k{n}")) for n in range(12)]
+        handles = [
+            await stage.submit(
+                handler.options(idempotency_key=f"k{n}", timeout=0.45 + n % 3 * 0.05)
+            )
+            for n in range(36)
+        ]
         assert set(await stage.ended(*handles)) == {"DEAD_LETTERED"}
         infos = [await handle.info() for handle in handles]
     assert overlaps == 0
-    assert runs == 24
+    assert runs == 72
     assert {(info.attempt, info.crashes) for info in infos} == {(2, 0)}
 
 
@@ -182,10 +190,11 @@ async def test_a_timeout_counts_from_the_start_of_the_attempt_not_of_the_task(
         assert await (await stage.submit(handler)).result(10) == 3
 
 
+@pytest.mark.usefixtures("_little_patience")
 async def test_a_cancelled_handler_that_goes_on_still_has_its_timeout(stage: Stage) -> None:
     let_go = asyncio.Event()
 
-    @stage.task(timeout=1, max_attempts=1)
+    @stage.task(timeout=0.6, max_attempts=1)
     async def stubborn() -> None:
         while not let_go.is_set():
             with contextlib.suppress(asyncio.CancelledError):
