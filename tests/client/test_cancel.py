@@ -55,7 +55,20 @@ def test_a_task_that_was_asked_to_stop_may_succeed_first(client: Any, hand: Hand
     assert handle.cancel() is CancelAnswer.ENDED
 
 
-@pytest.mark.parametrize("end", ["succeed", "fail", "cancelled"])
+def test_a_task_cancelled_twice_is_cancelled_both_times(client: Any) -> None:
+    handle = client.submit(add, 1)
+    assert [handle.cancel(), handle.cancel()] == [CancelAnswer.CANCELLED] * 2
+
+
+def test_the_reason_of_a_cancel_stays_with_a_task_that_ran(client: Any, hand: Hand) -> None:
+    handle = client.submit(add, 1)
+    (claim,) = hand.claim()
+    handle.cancel("not wanted any more")
+    hand.cancelled(claim)
+    assert handle.info().error == "not wanted any more"
+
+
+@pytest.mark.parametrize("end", ["succeed", "fail"])
 def test_a_task_that_has_ended_stays_as_it_is(client: Any, hand: Hand, end: str) -> None:
     handle = client.submit(add, 1)
     getattr(hand, end)(hand.claim()[0])

@@ -1,5 +1,5 @@
 """Fixtures of these tests."""
 
-from worker.fixtures import child, crew, journal, redis_url, server, stage, zygote
+from worker.fixtures import child, crew, deploy, journal, redis_url, server, stage, zygote
 
-__all__ = ["child", "crew", "journal", "redis_url", "server", "stage", "zygote"]
+__all__ = ["child", "crew", "deploy", "journal", "redis_url", "server", "stage", "zygote"]

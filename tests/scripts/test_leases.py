@@ -113,6 +113,18 @@ def test_release_with_a_delay_rests_in_the_schedule_at_no_attempt(table: Table) 
     assert table.record(task_id)["postponed_ms"] == first
 
 
+@pytest.mark.parametrize("act", ["retry", "release"])
+def test_a_task_that_a_worker_knew_is_no_longer_unknown_since_before(
+    act: str, table: Table
+) -> None:
+    task_id = table.submit()
+    table.release(table.claim(), delay_ms=LONG_MS)
+    table.redis("ZADD", table.keys.delay_schedule, 1, task_id)
+    table.promote("delay")
+    getattr(table, act)(table.claim())
+    assert table.record(task_id)["postponed_ms"] == "0"
+
+
 def test_adopt_hands_over_what_the_worker_does_not_know_at_no_attempt(table: Table) -> None:
     known_id, unseen_id = table.submit(), table.submit()
     known, unseen = table.take().claims

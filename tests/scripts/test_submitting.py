@@ -149,7 +149,7 @@ def test_cancel_says_what_it_found(table: Table) -> None:
     assert table.cancel(unknown)[0].code is Code.UNKNOWN
     assert table.snapshot() == before
     answers = table.cancel(waiting, running_id, ended)
-    assert [answer.code for answer in answers] == [Code.OK, Code.REQUESTED, Code.ENDED]
+    assert [answer.code for answer in answers] == [Code.OK, Code.REQUESTED, Code.AGAIN]
     assert table.cancel(running_id)[0].code is Code.REQUESTED
     assert table.events().count("TASK_CANCEL_REQUESTED") == 1
 

@@ -81,13 +81,35 @@ class Zygote:
             self._process.communicate()
 
 
-class Child:
+class Forked:
+    """A process that the zygote forked."""
+
+    def __init__(self, zygote: Zygote, pid: int) -> None:
+        self._zygote = zygote
+        self._code: int | None = None
+        self.pid = pid
+
+    @property
+    def exit_code(self) -> int | None:
+        if self._code is None:
+            self._code = self._zygote.ask("poll", self.pid)
+        return self._code
+
+    def signal(self, number: signal.Signals) -> None:
+        os.kill(self.pid, number)
+
+    async def ended(self, limit_s: float = 15.0) -> int:
+        """Wait for its end, and return its exit code."""
+        await eventually("the end of a process", lambda: self.exit_code is not None, limit_s)
+        assert self.exit_code is not None
+        return self.exit_code
+
+
+class Child(Forked):
     """A worker process as a supervisor would start it."""
 
     def __init__(self, zygote: Zygote, settings: Settings, journal: Journal, log: Path) -> None:
         self.worker_id = new_worker_id()
-        self._zygote = zygote
-        self._code: int | None = None
         orders = {
             "worker_id": self.worker_id,
             "modules": ["worker.handlers"],
@@ -95,10 +117,8 @@ class Child:
             "settings": asdict(settings),
             "allow_eviction": False,
         }
-        self.pid: int = zygote.ask("spawn", orders, {JOURNAL: str(journal.path)}, str(log))
-
-    def signal(self, number: signal.Signals) -> None:
-        os.kill(self.pid, number)
+        env = {JOURNAL: str(journal.path)}
+        super().__init__(zygote, zygote.ask("spawn", orders, env, str(log)))
 
     def hurry(self) -> None:
         """Do what a supervisor does that is told twice to stop."""
@@ -108,56 +128,40 @@ class Child:
         """Do what the death of its supervisor does."""
         self._zygote.ask("hang_up", self.pid)
 
-    @property
-    def exit_code(self) -> int | None:
-        if self._code is None:
-            self._code = self._zygote.ask("poll", self.pid)
-        return self._code
-
-    async def ended(self, limit_s: float = 15.0) -> int:
-        """Wait for its end, and return its exit code."""
-        await eventually("the end of a child", lambda: self.exit_code is not None, limit_s)
-        assert self.exit_code is not None
-        return self.exit_code
-
     def destroy(self) -> None:
         if self.exit_code is None:
             self.signal(signal.SIGKILL)
-            self._code = -9
 
 
-class Crew:
+class Crew(Forked):
     """A supervisor with its children, in a process group of its own."""
 
     def __init__(
-        self, settings: Settings, journal: Journal, log: Path, *modules: str, path: Path = TESTS
+        self,
+        zygote: Zygote,
+        settings: Settings,
+        journal: Journal,
+        log: Path,
+        *modules: str,
+        path: Path = TESTS,
     ) -> None:
         given = {name: value for name, value in asdict(settings).items() if value is not None}
         env = {f"DTQ_{name.upper()}": str(value) for name, value in given.items()}
+        env |= clean_environment(TESTS, path) | {JOURNAL: str(journal.path)}
         self.log = log
-        with log.open("ab") as sink:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "worker.supervise", *(modules or ("worker.handlers",))],
-                env=clean_environment(TESTS, path) | env | {JOURNAL: str(journal.path)},
-                stdin=subprocess.DEVNULL,
-                stdout=sink,
-                stderr=sink,
-                start_new_session=True,
-            )
-
-    def signal(self, number: signal.Signals) -> None:
-        self.process.send_signal(number)
+        log.touch()
+        super().__init__(
+            zygote, zygote.ask("supervise", modules or ["worker.handlers"], env, str(log))
+        )
 
     def signal_all(self, number: signal.Signals) -> None:
         """Signal supervisor and children, as a terminal does."""
-        os.killpg(self.process.pid, number)
+        os.killpg(self.pid, number)
 
     def children(self) -> list[int]:
         """The process ids of the children that live."""
         out = subprocess.run(
-            ["ps", "-o", "pid=,stat=", "--ppid", str(self.process.pid)],
-            capture_output=True,
-            text=True,
+            ["ps", "-o", "pid=,stat=", "--ppid", str(self.pid)], capture_output=True, text=True
         ).stdout
         rows = [row.split() for row in out.splitlines()]
         return [int(pid) for pid, state in rows if not state.startswith("Z")]
@@ -166,17 +170,9 @@ class Crew:
         """Its log."""
         return self.log.read_text("utf-8", "replace").splitlines()
 
-    async def ended(self, limit_s: float = 15.0) -> int:
-        """Wait for its end, and return its exit code."""
-        await eventually(
-            "the end of a supervisor", lambda: self.process.poll() is not None, limit_s
-        )
-        return int(self.process.returncode)
-
     def destroy(self) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
+            os.killpg(self.pid, signal.SIGKILL)
 
 
 def clean_environment(*folders: Path) -> dict[str, str]:

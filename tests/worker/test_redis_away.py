@@ -6,12 +6,14 @@ import asyncio
 import os
 import signal
 from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import pytest
 
 from dtq_core.clock import mono_s
 from worker import handlers
+from worker.fixtures import Children, Deployment
 from worker.processes import Child, Crew, Journal, gone
 from worker.server import Server
 from worker.stage import Stage, eventually, staged
@@ -32,36 +34,37 @@ def cpu_s(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-@pytest.mark.parametrize("fsync", ["everysec", "always"])
 async def test_a_server_that_is_killed_and_started_again_under_load_loses_nothing(
-    stage: Stage,
-    server: Server,
-    child: Callable[..., Child],
-    journal: Journal,
-    tmp_path: Path,
-    fsync: str,
+    deploy: Callable[..., AbstractAsyncContextManager[Deployment]],
 ) -> None:
-    server.command("CONFIG", "SET", "appendfsync", fsync)
+    async def survive(fsync: str) -> None:
+        async with deploy(fsync, fsync) as deployment, deployment.stage.scheduler():
+            await kill_and_start_under_load(deployment)
+
+    await asyncio.gather(survive("everysec"), survive("always"))
+
+
+async def kill_and_start_under_load(deployment: Deployment) -> None:
+    server, stage, child, journal = deployment
     workers = [child(**SHORT), child(**SHORT)]
-    handles = await stage.submit_many(handlers.nap, [(0.02,)] * 200)
-    async with stage.scheduler():
-        await journal.wait_for("end", 20)
-        through = [await stage.submit(handler, 0.6) for handler in (handlers.nap, handlers.doze)]
-        for handle in through:
-            await journal.wait_for("start", task_id=handle.id)
-        server.kill()
-        before_s, before_lines = [cpu_s(w.pid) for w in workers], _log_lines(tmp_path)
-        await asyncio.sleep(AWAY_S)
-        used_s = max(cpu_s(w.pid) - was for w, was in zip(workers, before_s, strict=True))
-        lines = _log_lines(tmp_path) - before_lines
-        server.start()
-        back_s = mono_s()
-        first = await stage.submit(handlers.nap.options(band="critical"), 0)
-        assert await stage.ended(first) == ["SUCCEEDED"]
-        assert mono_s() - back_s < 5
-        assert set(await stage.ended(*handles, *through)) == {"SUCCEEDED"}
+    handles = await stage.submit_many(handlers.nap, [(0.02,)] * 150)
+    await journal.wait_for("end", 20)
+    through = [await stage.submit(handler, 0.6) for handler in (handlers.nap, handlers.doze)]
+    for handle in through:
+        await journal.wait_for("start", task_id=handle.id)
+    server.kill()
+    before_s, before = [cpu_s(worker.pid) for worker in workers], log_lines(child)
+    await asyncio.sleep(AWAY_S)
+    used_s = [cpu_s(w.pid) - was_s for w, was_s in zip(workers, before_s, strict=True)]
+    lines = log_lines(child) - before
+    server.start()
+    back_s = mono_s()
+    first = await stage.submit(handlers.nap.options(band="critical"), 0)
+    assert await stage.ended(first) == ["SUCCEEDED"]
+    assert mono_s() - back_s < 5
+    assert set(await stage.ended(*handles, *through)) == {"SUCCEEDED"}
     assert [worker.exit_code for worker in workers] == [None, None]
-    assert used_s < 0.3
+    assert max(used_s) < 0.3
     assert lines <= 2 * AWAY_S * len(workers) + 4
     for handle in through:  # they ended while Redis was away, and their outcomes were held
         assert len(journal.lines("start", handle.id)) == 1
@@ -69,8 +72,8 @@ async def test_a_server_that_is_killed_and_started_again_under_load_loses_nothin
     assert {(info.attempt, info.crashes) for info in infos} == {(1, 0)}
 
 
-def _log_lines(folder: Path) -> int:
-    return len((folder / "children.log").read_text().splitlines())
+def log_lines(child: Children) -> int:
+    return len(child.log.read_text().splitlines())
 
 
 async def test_five_restarts_in_a_row_do_not_stop_a_worker(

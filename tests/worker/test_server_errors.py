@@ -11,7 +11,7 @@ import pytest
 
 from dtq_tasks import Context
 from worker import handlers
-from worker.processes import Child, Journal
+from worker.fixtures import Deployment
 from worker.server import Server
 from worker.stage import Stage, eventually, staged
 
@@ -114,30 +114,33 @@ async def lock_out(server: Server) -> None:
     server.command("ACL", "SETUSER", "default", "+@all")
 
 
-@pytest.mark.parametrize("refuse", [flip, fill, lock_out], ids=lambda function: function.__name__)
 async def test_a_server_that_refuses_to_write_for_a_while_costs_no_attempt_and_no_outcome(
-    stage: Stage,
-    server: Server,
-    child: Callable[..., Child],
-    journal: Journal,
-    refuse: Callable[[Server], Awaitable[None]],
+    deploy: Callable[..., contextlib.AbstractAsyncContextManager[Deployment]],
 ) -> None:
+    async def survive(refuse: Callable[[Server], Awaitable[None]]) -> None:
+        async with deploy(refuse.__name__) as deployment, deployment.stage.scheduler():
+            await refuse_under_load(deployment, refuse)
+
+    await asyncio.gather(survive(flip), survive(fill), survive(lock_out))
+
+
+async def refuse_under_load(
+    deployment: Deployment, refuse: Callable[[Server], Awaitable[None]]
+) -> None:
+    server, stage, child, journal = deployment
     workers = [child(**SHORT), child(**SHORT)]
-    async with stage.scheduler():
-        handles = [
-            await stage.submit(handlers.nap.options(max_attempts=1), seconds)
-            for seconds in (0.3, 0.3, 0.6, 1.5, 1.5)
-        ]
-        handles += [await stage.submit(handlers.doze.options(max_attempts=1), 0.6)]
-        handles += [await stage.submit(handlers.nap.options(delay=0.3, max_attempts=1), 0)]
-        await journal.wait_for("start", 6)
-        await refuse(server)
-        later = await stage.submit(handlers.nap, 0)
-        assert set(await stage.ended(*handles, later)) == {"SUCCEEDED"}
-    assert [worker.exit_code for worker in workers] == [None, None]
+    nap, doze = handlers.nap.options(max_attempts=1), handlers.doze.options(max_attempts=1)
+    handles = [await stage.submit(nap, seconds) for seconds in (0.3, 0.3, 0.6, 1.5, 1.5)]
+    handles += [await stage.submit(doze, 0.6)]
+    handles += [await stage.submit(handlers.nap.options(delay=0.3, max_attempts=1), 0)]
+    await journal.wait_for("start", 6)
+    await refuse(server)
+    later = await stage.submit(nap, 0)
+    assert set(await stage.ended(*handles, later)) == {"SUCCEEDED"}, refuse
+    assert [worker.exit_code for worker in workers] == [None, None], refuse
     infos = [await handle.info() for handle in handles]
-    assert {(info.attempt, info.crashes) for info in infos} == {(1, 0)}
-    assert len(journal.lines("start")) == 8
+    assert {(info.attempt, info.crashes) for info in infos} == {(1, 0)}, refuse
+    assert len(journal.lines("start")) == 8, refuse
 
 
 @pytest.mark.parametrize("what", ["stream", "group"])

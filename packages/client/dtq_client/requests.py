@@ -40,17 +40,18 @@ class CancelAnswer(StrEnum):
     """What a cancel found."""
 
     CANCELLED = "cancelled"
-    """It was waiting, and will never run."""
+    """It will not run: it was waiting, or has been cancelled before."""
     REQUESTED = "requested"
     """It is running; its worker has been asked to stop."""
     ENDED = "ended"
-    """It had ended already."""
+    """It had ended already, otherwise."""
     UNKNOWN = "unknown"
     """There is no such task."""
 
 
 _CANCEL_ANSWERS = {
     Code.OK: CancelAnswer.CANCELLED,
+    Code.AGAIN: CancelAnswer.CANCELLED,
     Code.REQUESTED: CancelAnswer.REQUESTED,
     Code.ENDED: CancelAnswer.ENDED,
     Code.UNKNOWN: CancelAnswer.UNKNOWN,

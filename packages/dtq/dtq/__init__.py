@@ -4,7 +4,20 @@ This is the public face; each name lives in the package that it comes from.
 """
 
 from dtq_client import AsyncClient, AsyncHandle, CancelAnswer, Client, Handle
-from dtq_core.errors import DtqError
+from dtq_core.errors import (
+    DtqError,
+    IdempotencyConflictError,
+    InputError,
+    RedisError,
+    RedisUnavailableError,
+    ResultExpiredError,
+    ResultTimeoutError,
+    TaskCancelledError,
+    TaskExpiredError,
+    TaskFailedError,
+    TaskNotFoundError,
+    TaskNotSucceededError,
+)
 from dtq_core.record import Attempt, Options, TaskInfo
 from dtq_core.states import Status
 from dtq_tasks import Context, GiveUp, Registry, Retry, Task, exponential, fixed, linear, task
@@ -19,12 +32,23 @@ __all__ = [
     "DtqError",
     "GiveUp",
     "Handle",
+    "IdempotencyConflictError",
+    "InputError",
     "Options",
+    "RedisError",
+    "RedisUnavailableError",
     "Registry",
+    "ResultExpiredError",
+    "ResultTimeoutError",
     "Retry",
     "Status",
     "Task",
+    "TaskCancelledError",
+    "TaskExpiredError",
+    "TaskFailedError",
     "TaskInfo",
+    "TaskNotFoundError",
+    "TaskNotSucceededError",
     "exponential",
     "fixed",
     "linear",

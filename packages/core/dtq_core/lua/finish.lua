@@ -11,7 +11,7 @@ guard(RETRY_SCHEDULE, 'zset')
 
 local function schedule_retry(task, reason, delay)
   local due = NOW + delay
-  move(task, 'RETRYING', {'due_ms', due, 'error', reason})
+  move(task, 'RETRYING', {'due_ms', due, 'error', reason, 'postponed_ms', 0})
   publish_event('TASK_RETRY_SCHEDULED', task.id, task.queue, task.attempt, reason)
   redis.call('ZADD', RETRY_SCHEDULE, due, task.id)
   if task.expires_ms then redis.call('ZADD', EXPIRY, task.expires_ms, task.id) end
@@ -34,7 +34,7 @@ local function finish(id, lease, outcome, body, reason, delay, result_ttl)
   elseif outcome == 'retry' then
     schedule_retry(task, reason, delay)
   elseif outcome == 'cancelled' then
-    end_task(task, 'CANCELLED', reason)
+    end_task(task, 'CANCELLED', task.cancel_reason or reason)
   else
     fail_task(task, reason)
   end

@@ -22,7 +22,7 @@ local function restart_crashed(task, stream, entry)
   if not sound_list then
     fail_task(task, 'corrupt list of attempts')
   elseif task.cancel_requested then
-    end_task(task, 'CANCELLED', 'cancelled while running; its worker was lost')
+    end_task(task, 'CANCELLED', task.cancel_reason or 'cancelled')
   else
     fail_task(task, 'worker lost on attempt ' .. task.attempt .. ' of ' .. (task.max_attempts or 1))
   end

@@ -24,19 +24,20 @@ local function release(id, lease, delay, reason)
 
   local stream = stream_key(task.queue, task.band)
   if task.cancel_requested then
-    end_task(task, 'CANCELLED', 'cancelled while running')
+    end_task(task, 'CANCELLED', task.cancel_reason or reason)
     ack(stream, task.entry_id)
     return {OK, task.status}
   end
   local fields = {'lease', lease + 1, 'releases', (task.releases or 0) + 1, 'worker', ''}
   if task.expires_ms then redis.call('ZADD', EXPIRY, task.expires_ms, id) end
   if tonumber(delay) > 0 then
-    redis.call('HSETNX', task_key(id), 'postponed_ms', NOW)
+    if (tonumber(task.postponed_ms) or 0) == 0 then redis.call('HSET', task_key(id), 'postponed_ms', NOW) end
     fields[7], fields[8] = 'due_ms', NOW + delay
     move(task, 'SCHEDULED', fields)
     redis.call('ZADD', DELAY_SCHEDULE, NOW + delay, id)
     ack(stream, task.entry_id)
   else
+    fields[7], fields[8] = 'postponed_ms', 0 -- a worker that knows the task had it
     move(task, 'QUEUED', fields)
     keep_overdue(task)
   end
