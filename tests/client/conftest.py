@@ -12,9 +12,9 @@ import pytest
 
 from client.faces import BlockingClient
 from dtq import Client
+from dtq_core.embedded import TemporaryServer, start_temporary
 from dtq_core.settings import Settings
 from support.hand import Hand
-from support.own_server import OwnServer
 
 MakeClient = Callable[..., Any]
 FACES = {"Client": Client, "AsyncClient": BlockingClient}
@@ -22,11 +22,9 @@ _numbers = itertools.count()
 
 
 @pytest.fixture(scope="session")
-def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    server = OwnServer(tmp_path_factory.mktemp("redis"))
-    server.start()
-    yield server.url
-    server.stop()
+def redis_url() -> Iterator[str]:
+    with start_temporary(port=None) as server:
+        yield server.url
 
 
 @pytest.fixture
@@ -36,15 +34,14 @@ def settings(request: pytest.FixtureRequest, redis_url: str) -> Settings:
 
 
 @pytest.fixture(scope="module")
-def own_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnServer]:
-    server = OwnServer(tmp_path_factory.mktemp("own"))
-    server.start()
-    yield server
-    server.stop()
+def own_server() -> Iterator[TemporaryServer]:
+    """A server that may be hurt; it keeps its data over a restart."""
+    with start_temporary(persistence="everysec", port=None) as server:
+        yield server
 
 
 @pytest.fixture
-def own_settings(own_server: OwnServer, settings: Settings) -> Settings:
+def own_settings(own_server: TemporaryServer, settings: Settings) -> Settings:
     return replace(settings, redis_url=own_server.url)
 
 

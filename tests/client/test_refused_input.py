@@ -159,6 +159,13 @@ def test_what_is_no_task_id(client: Any, hand: Hand, method: str, task_id: Any) 
         getattr(client, method)(task_id)
 
 
+@pytest.mark.parametrize("method", ["get", "result", "cancel", "attempts"])
+def test_no_server_is_asked_about_what_is_no_task_id(make_client: Any, method: str) -> None:
+    client = make_client("redis://127.0.0.1:1", retry_timeout=60)
+    with pytest.raises(InvalidNameError):
+        getattr(client, method)("x")
+
+
 def test_an_id_of_a_partition_that_is_not_here(client: Any) -> None:
     with pytest.raises(TaskNotFoundError, match="no task"):
         client.handle("0" * 31 + "1")

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from client.tasks import add, anything
+from dtq_core.embedded import TemporaryServer
 from dtq_core.errors import (
     RedisDeniedError,
     RedisFullError,
@@ -23,7 +24,6 @@ from dtq_core.scripts import SUBMIT
 from dtq_core.settings import Settings
 from support.eventually import eventually
 from support.hand import Hand
-from support.own_server import OwnServer
 from support.proxy import Fault, Proxy, runs
 
 AWAY_S = 2.0
@@ -36,7 +36,7 @@ Own = tuple[Any, Hand]
 def own(
     make_client: Any,
     make_hand: Callable[[Settings], Hand],
-    own_server: OwnServer,
+    own_server: TemporaryServer,
     own_settings: Settings,
 ) -> Own:
     """A client and a hand on a server that may be hurt."""
@@ -81,7 +81,9 @@ def test_a_client_may_start_while_the_server_is_away(
     assert hand.entries() == [handle.id]
 
 
-def test_a_restart_costs_one_call_no_more_than_a_moment(own: Own, own_server: OwnServer) -> None:
+def test_a_restart_costs_one_call_no_more_than_a_moment(
+    own: Own, own_server: TemporaryServer
+) -> None:
     """However many connections are stale, the first failure is enough to know."""
     client, hand = own
     threads = 40
@@ -94,8 +96,7 @@ def test_a_restart_costs_one_call_no_more_than_a_moment(own: Own, own_server: Ow
 
     with ThreadPoolExecutor(threads) as pool:
         ids = list(pool.map(submit, range(threads)))
-    own_server.stop()
-    own_server.start()
+    own_server.restart()
     ids += [client.submit(add, number).id for number in range(20)]
     assert sorted(hand.entries()) == sorted(ids)
 
@@ -149,28 +150,28 @@ def test_without_patience_the_first_failure_is_told(make_client: Any) -> None:
         client.submit(add, 1)
 
 
-def test_a_read_only_server_is_waited_for(own: Own, own_server: OwnServer) -> None:
+def test_a_read_only_server_is_waited_for(own: Own) -> None:
     client, hand = own
     client.submit(add, 0)
-    own_server.command("REPLICAOF", "127.0.0.1", "1")
-    with back_after(0.3, lambda: own_server.command("REPLICAOF", "NO", "ONE")):
+    hand.command("REPLICAOF", "127.0.0.1", "1")
+    with back_after(0.3, lambda: hand.command("REPLICAOF", "NO", "ONE")):
         client.submit(add, 1)
     assert len(hand.entries()) == 2
 
 
 def test_a_server_that_stays_read_only_is_told(
-    make_client: Any, own: Own, own_server: OwnServer
+    make_client: Any, own: Own, own_server: TemporaryServer
 ) -> None:
-    client = make_client(own_server.url, retry_timeout=0.2)
+    client, hand = make_client(own_server.url, retry_timeout=0.2), own[1]
     handle = client.submit(add, 0)
-    own_server.command("REPLICAOF", "127.0.0.1", "1")
+    hand.command("REPLICAOF", "127.0.0.1", "1")
     try:
         with pytest.raises(RedisUnavailableError, match="read only"):
             client.submit(add, 1)
         assert not handle.status().terminal, "it can still be looked at"
     finally:
-        own_server.command("REPLICAOF", "NO", "ONE")
-    assert own[1].entries() == [handle.id]
+        hand.command("REPLICAOF", "NO", "ONE")
+    assert hand.entries() == [handle.id]
 
 
 @pytest.mark.parametrize(
@@ -179,13 +180,13 @@ def test_a_server_that_stays_read_only_is_told(
     ids=repr,
 )
 def test_a_full_server_refuses_and_keeps_nothing_half_written(
-    own: Own, own_server: OwnServer, options: dict[str, Any]
+    own: Own, options: dict[str, Any]
 ) -> None:
     client, hand = own
     client.submit(add, 0)
     hand.run_all(1)
     before = hand.keys()
-    own_server.command("CONFIG", "SET", "maxmemory", "1")
+    hand.command("CONFIG", "SET", "maxmemory", "1")
     try:
         with pytest.raises(RedisFullError, match="maxmemory"):
             client.submit(anything.options(**options), "x")
@@ -193,7 +194,7 @@ def test_a_full_server_refuses_and_keeps_nothing_half_written(
             client.submit_many(anything, [("x",)] * 600)
         assert hand.keys() == before
     finally:
-        own_server.command("CONFIG", "SET", "maxmemory", "0")
+        hand.command("CONFIG", "SET", "maxmemory", "0")
     assert not client.submit(anything.options(**options), "x").duplicate
 
 
@@ -209,7 +210,9 @@ def test_a_wrong_number_of_partitions_is_refused(make_client: Any, hand: Hand) -
     assert hand.keys() == before
 
 
-def test_a_wrong_password_is_told_without_it(own: Own, own_server: OwnServer, face: Any) -> None:
+def test_a_wrong_password_is_told_without_it(
+    own: Own, own_server: TemporaryServer, face: Any
+) -> None:
     url = own_server.url.replace("redis://", "redis://someone:secret@")
     client = face(url)
     try:
@@ -221,10 +224,10 @@ def test_a_wrong_password_is_told_without_it(own: Own, own_server: OwnServer, fa
 
 
 def test_a_user_without_a_right_to_channels_learns_of_the_end_all_the_same(
-    own: Own, own_server: OwnServer, own_settings: Settings, make_client: Any
+    own: Own, own_server: TemporaryServer, own_settings: Settings, make_client: Any
 ) -> None:
     _, hand = own
-    own_server.command(
+    hand.command(
         "ACL", "SETUSER", "dtq", "on", ">pw", f"~{own_settings.prefix}*", "resetchannels", "+@all"
     )
     client = make_client(own_server.url.replace("redis://", "redis://dtq:pw@"))

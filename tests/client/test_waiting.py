@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from client.tasks import add
+from dtq_core.embedded import TemporaryServer
 from dtq_core.errors import DtqError, TaskCancelledError, TaskNotFoundError
 from dtq_core.settings import Settings
 from support.eventually import eventually
 from support.hand import Hand
-from support.own_server import OwnServer
 
 WAITERS = 200
 FEW = 45
@@ -119,15 +119,14 @@ def test_a_waiter_survives_the_loss_of_its_connections(client: Any, hand: Hand) 
 def test_a_waiter_survives_a_restart_of_the_server(
     make_client: Any,
     make_hand: Callable[[Settings], Hand],
-    own_server: OwnServer,
+    own_server: TemporaryServer,
     own_settings: Settings,
 ) -> None:
     client, hand = make_client(own_server.url), make_hand(own_settings)
     handle = client.submit(add, 1)
     with ThreadPoolExecutor(1) as pool:
         (waiting,) = start_waiting(pool, hand, handle)
-        own_server.stop()
-        own_server.start()
+        own_server.restart()
         hand.run_all(1, 1)
         assert waiting.result(LIMIT_S) == 1
 

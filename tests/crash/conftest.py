@@ -8,21 +8,22 @@ from pathlib import Path
 
 import pytest
 
-from crash.ledger import check_ledger
 from crash.processes import Zygote
 from crash.scene import VISIBILITY_S, Scene
+from dtq_core.embedded import start_temporary
 from dtq_core.settings import Settings
-from support.own_server import OwnServer
+from support.ledger import check_ledger
 
 _numbers = itertools.count()
 
+MOST_STARTS = range(4)
+"""How often a handler may start, whatever is killed; tests are more exact."""
+
 
 @pytest.fixture(scope="session")
-def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    server = OwnServer(tmp_path_factory.mktemp("redis"))
-    server.start()
-    yield server.url
-    server.stop()
+def redis_url() -> Iterator[str]:
+    with start_temporary() as server:
+        yield server.url
 
 
 @pytest.fixture
@@ -54,6 +55,6 @@ def scene(settings: Settings, zygote: Zygote, tmp_path: Path) -> Iterator[Scene]
     try:
         yield made
         made.kill_all()
-        check_ledger(made.hand.store, made.accepted)
+        check_ledger(made.hand.store, made.accepted, made.journal.count("start"), MOST_STARTS)
     finally:
         made.close()

@@ -5,6 +5,7 @@ Requests come as lines of JSON on standard input, and each is answered by one li
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import runpy
@@ -13,15 +14,9 @@ import socket
 import sys
 import warnings
 
-import uvloop
-
-import crash.handlers
-import dtq
-import dtq_scheduler
-import dtq_worker.supervisor
 from dtq_core import failpoints
 
-assert uvloop and crash.handlers and dtq and dtq_scheduler and dtq_worker.supervisor
+NEEDED = ["uvloop", "crash.handlers", "dtq", "dtq_scheduler", "dtq_worker.supervisor"]
 
 _lines: dict[int, socket.socket] = {}
 """Our end of each program's standard input; it stays open for as long as we live."""
@@ -62,7 +57,6 @@ def _become(module: str, arguments: list[str], environment: dict[str, str]) -> N
         os.environ.update(environment)
         failpoints._points = failpoints._parse(os.environ.get("DTQ_FAILPOINTS", ""))
         sys.argv = [module, *arguments]
-        sys.stdin = open(0)
         warnings.simplefilter("ignore")  # the module is imported already
         runpy.run_module(module, run_name="__main__", alter_sys=True)
         code = 0
@@ -76,6 +70,8 @@ def _become(module: str, arguments: list[str], environment: dict[str, str]) -> N
 
 def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for name in NEEDED:
+        importlib.import_module(name)
     actions = {"start": start, "say": say, "poll": poll}
     for text in sys.stdin:
         name, *arguments = json.loads(text)

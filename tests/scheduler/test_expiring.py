@@ -18,9 +18,10 @@ async def test_tasks_expire_while_they_are_queued_delayed_or_retrying(stage: Sta
     async with stage.worker():
         retrying = await stage.submit(handler.options(ttl=0.4), "retrying")
         await eventually("a retry", lambda: stage.has_status(retrying, "RETRYING"))
+    queued = await stage.submit(handler.options(ttl=0.2), "queued")
+    delayed = await stage.submit(handler.options(ttl=0.2, delay=0.1), "delayed")
+    await asyncio.sleep(0.25)  # nobody promotes
     async with stage.scheduler():
-        queued = await stage.submit(handler.options(ttl=0.2), "queued")
-        delayed = await stage.submit(handler.options(ttl=0.2, delay=600), "delayed")
         assert await stage.ended(queued, delayed, retrying) == ["EXPIRED"] * 3
     async with stage.worker():
         await asyncio.sleep(0.1)
@@ -68,7 +69,7 @@ async def test_a_task_due_at_its_expiry_runs_or_expires_but_not_both(stage: Stag
 
     async with stage.worker(concurrency=50):
         handles = [
-            await stage.submit(handler.options(delay=0.1, ttl=0.1 + (n % 3 - 1) / 200), n)
+            await stage.submit(handler.options(delay=0.1, ttl=0.1 + n % 4 / 200), n)
             for n in range(60)
         ]
         statuses = await stage.ended(*handles)
@@ -80,7 +81,7 @@ async def test_many_expire_in_one_look(stage: Stage) -> None:
     @stage.task
     async def handler() -> None: ...
 
-    await stage.submit_many(handler.options(delay=600, ttl=0.01), [()] * 1_200)
+    await stage.submit_many(handler.options(delay=0.01, ttl=0.02), [()] * 1_200)
     await asyncio.sleep(0.05)
     async with stage.scheduler():
         await eventually("the end of all", lambda: _none_left(stage))

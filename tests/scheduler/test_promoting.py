@@ -86,14 +86,13 @@ async def test_a_task_of_a_queue_that_is_not_sound_waits_and_holds_up_no_other(
     async def handler() -> None: ...
 
     blocked = await stage.submit(handler.options(queue="bad", delay=0.05))
-    stats = stage.keys.stats("bad")
-    await stage.raw.delete(stats)
-    await stage.raw.set(stats, "a foreign value")
+    wake = stage.keys.wake("bad")
+    await stage.raw.set(wake, "a foreign value")
     async with stage.worker():
         good = await stage.submit(handler.options(delay=0.1))
         assert await good.result(10) is None
         assert await blocked.status() == "SCHEDULED"
-    await stage.raw.delete(stats)
+    await stage.raw.delete(wake)
     assert await blocked.cancel() == "cancelled"
 
 
@@ -120,7 +119,12 @@ async def test_a_record_outlives_any_delay_retry_run_and_wait_however_short_its_
             await stage.submit(handler, "long")
             await eventually("all to run", lambda: len(runs) == 4)
         assert sorted(runs) == ["delayed", "long", "queued", "retried"]
-        stage.accepted.clear()  # their retention may be over
+        await eventually("the end of their retention", lambda: _no_records(stage))
+        stage.accepted.clear()
+
+
+async def _no_records(stage: Stage) -> bool:
+    return not [key async for key in stage.raw.scan_iter(stage.keys.task("*"))]
 
 
 async def test_what_is_scheduled_survives_a_restart_of_redis_and_of_the_scheduler(

@@ -170,7 +170,7 @@ def test_a_consumer_with_pending_entries_is_never_deleted(table: Table) -> None:
         table.submit()
     table.take("w1")
     call = table.calls.abandon("w1", table.bands)
-    partly = [*call.args[:1], 2, *call.args[2:]]
+    partly = [*call.args[:2], 2, *call.args[3:]]
     moved, left = table.redis("EVAL", call.script.text, 1, call.prefix, *partly)
     assert (moved, left > 0, "w1" in table.consumers()) == (2, True, True)
     assert table.abandon("w1") == (1, 0)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-import subprocess
 import tempfile
-import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
+from dtq_core.embedded import start_temporary
 from worker.processes import Child, Crew, Journal, Zygote
 from worker.server import Server
 from worker.stage import Stage, staged
@@ -20,18 +19,8 @@ from worker.stage import Stage, staged
 
 @pytest.fixture(scope="session")
 def redis_url() -> Iterator[str]:
-    with tempfile.TemporaryDirectory(prefix="dtq") as folder:
-        socket = Path(folder) / "r.sock"
-        server = subprocess.Popen(
-            ["redis-server", "--port", "0", "--unixsocket", str(socket), "--save", ""],
-            cwd=folder,
-            stdout=subprocess.DEVNULL,
-        )
-        while not socket.exists():
-            time.sleep(0.01)
-        yield f"unix://{socket}"
-        server.terminate()
-        server.wait()
+    with start_temporary() as server:
+        yield server.url
 
 
 @pytest.fixture

@@ -14,10 +14,11 @@ import redis.asyncio
 from dtq_client import AsyncClient, AsyncHandle
 from dtq_core.cancelling import cancel
 from dtq_core.settings import Settings, load
+from dtq_core.store import Store
 from dtq_scheduler import Scheduler
 from dtq_tasks import Registry, TaskDecorator
 from dtq_worker import Worker
-from worker.ledger import check_ledger
+from support.ledger import check_ledger
 
 T = TypeVar("T")
 
@@ -147,6 +148,14 @@ class Stage:
         for handle in handles:
             await eventually("its start", lambda handle=handle: self.has_status(handle, "RUNNING"))
 
+    def check_ledger(self) -> None:
+        """Check that every accepted task has ended, and that nothing is left lying about."""
+        store = Store(self.settings())
+        try:
+            check_ledger(store, self.accepted)
+        finally:
+            store.close()
+
     async def close(self) -> None:
         await self.client.close()
         await self.raw.aclose()
@@ -158,7 +167,7 @@ async def staged(url: str, **settings: Any) -> AsyncIterator[Stage]:
     stage = Stage(url, **settings)
     try:
         yield stage
-        await check_ledger(stage.raw, stage.client.store.partitions, stage.accepted)
+        stage.check_ledger()
     finally:
         await stage.close()
 

@@ -138,6 +138,24 @@ async def _missing(stage: Stage, worker_id: str) -> bool:
     return not await stage.raw.exists(stage.keys.worker(worker_id))
 
 
+async def test_after_a_break_a_worker_lets_others_renew_before_it_takes_what_they_hold(
+    stage: Stage, child: Callable[..., Child], journal: Journal
+) -> None:
+    other = child(**SHORT)
+    handle = await stage.submit(handlers.nap, 1.8)
+    await journal.wait_for("start")
+    with Proxy(stage.url) as proxy:
+        async with stage.worker(handlers.REGISTRY, redis_url=proxy.url, **SHORT):
+            with frozen(other.pid):
+                proxy.go_away()
+                await asyncio.sleep(0.8)
+                proxy.come_back()
+                await asyncio.sleep(0.3)
+            assert await handle.result(10) == other.pid
+    info = await handle.info()
+    assert (info.attempt, info.crashes) == (1, 0)
+
+
 async def test_a_claim_whose_reply_is_lost_is_adopted_at_no_attempt(stage: Stage) -> None:
     runs_of: list[str] = []
 

@@ -19,7 +19,7 @@ KIND = COUNT // 10
 OPTIONS: dict[int, dict[str, Any]] = {
     3: {"dead_letter": False},
     4: {"delay": 600},
-    5: {"delay": 600, "ttl": 0.1},
+    5: {"delay": 0.02, "ttl": 0.03},
     6: {"delay": 0.1},
 }
 LASTING = {"stream", "events", "dlq", "queues", "stats", "meta", "workers", "wake"}

@@ -35,12 +35,13 @@ async def test_tasks_of_every_partition_run_wait_retry_and_expire(stage: Stage) 
 
     now = await stage.submit_many(handler, [()] * 30)
     delayed = await stage.submit_many(handler.options(delay=0.2), [()] * 30)
-    expiring = await stage.submit_many(handler.options(delay=600, ttl=0.2), [()] * 30)
+    expiring = await stage.submit_many(handler.options(delay=0.01, ttl=0.02), [()] * 30)
     doomed = await stage.submit_many(handler.options(delay=600), [()] * 30)
     for group in (now, delayed, expiring, doomed):
         assert {handle.id[-4:] for handle in group} == {"0000", "0001", "0002"}
     for handle in doomed:
         assert await handle.cancel() == "cancelled"
+    await asyncio.sleep(0.05)
     async with stage.worker():
         assert set(await stage.ended(*now, *delayed)) == {"SUCCEEDED"}
         assert set(await stage.ended(*expiring)) == {"EXPIRED"}

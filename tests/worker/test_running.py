@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from dtq_tasks import Context
+from support.proxy import Fault, Proxy
 from worker.stage import Stage, eventually
 
 ODD_NAMES = {
@@ -128,6 +129,32 @@ async def test_progress_is_seen_while_the_handler_runs_and_the_newest_counts(sta
         await eventually("the progress", shown)
         go_on.set()
         await handle.result(10)
+
+
+async def test_progress_is_not_lost_with_a_renewal_that_fails(stage: Stage) -> None:
+    go_on = asyncio.Event()
+
+    @stage.task
+    async def handler(ctx: Context) -> None:
+        await go_on.wait()
+        go_on.clear()
+        ctx.progress("said once")
+        await go_on.wait()
+
+    with Proxy(stage.url) as proxy:
+        async with stage.worker(redis_url=proxy.url):
+            handle = await stage.submit(handler)
+            await stage.started(handle)
+            proxy.arm(Fault.CUT_REQUEST, lambda command: b'"said once"' in command)
+            go_on.set()
+            await eventually("the fault", lambda: proxy.hits)
+
+            async def shown() -> bool:
+                return (await handle.info()).progress == "said once"
+
+            await eventually("the progress", shown)
+            go_on.set()
+            await handle.result(10)
 
 
 async def test_a_task_without_a_result_succeeds_with_none(stage: Stage) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from dtq_tasks import Context
 from worker import handlers
-from worker.fixtures import Deployment
+from worker.fixtures import Children, Deployment
 from worker.server import Server
 from worker.stage import Stage, eventually, staged
 
@@ -196,6 +196,16 @@ async def test_a_server_with_too_few_connections_slows_down_and_breaks_nothing(
         assert set(await stage.ended(*handles)) == {"SUCCEEDED"}
     infos = [await handle.info() for handle in handles]
     assert {(info.attempt, info.crashes) for info in infos} == {(1, 0)}
+
+
+async def test_an_idle_worker_waits_longer_than_a_command_may_take_and_logs_nothing(
+    stage: Stage, child: Children
+) -> None:
+    child(connect_timeout=0.3)
+    await eventually("its start", lambda: stage.raw.zcard(stage.keys.workers))
+    await asyncio.sleep(1.5)
+    [line] = child.log.read_text().splitlines()
+    assert "worker started" in line
 
 
 async def test_a_server_that_closes_idle_connections_is_not_noticed(

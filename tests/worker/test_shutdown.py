@@ -11,8 +11,10 @@ from collections.abc import Callable
 import pytest
 
 from dtq_core.clock import mono_s
+from dtq_core.errors import RedisUnavailableError
 from dtq_core.scripts import CLAIM
 from dtq_tasks import Context
+from dtq_worker import Worker
 from support.proxy import Fault, Proxy, is_command, runs
 from worker import handlers
 from worker.processes import Child, Journal
@@ -162,6 +164,25 @@ async def test_a_worker_told_to_hurry_gives_everything_back_at_once_and_says_so(
         await handle.cancel()
 
 
+async def test_a_stop_ends_soon_after_the_grace_time_though_handlers_never_stop(
+    stage: Stage, child: Callable[..., Child], journal: Journal
+) -> None:
+    worker = child(visibility_timeout=30, shutdown_grace=0.2)
+    handles = [
+        await stage.submit(handler.options(max_attempts=1), 60)
+        for handler in (handlers.doze, handlers.stubborn)
+    ]
+    await journal.wait_for("start", 2)
+    told_s = mono_s()
+    worker.signal(signal.SIGTERM)
+    assert await worker.ended() == 0
+    assert mono_s() - told_s < 0.2 + 4
+    for handle in handles:
+        info = await handle.info()
+        assert (info.status, info.attempt, info.releases) == ("QUEUED", 1, 1)
+        await handle.cancel()
+
+
 async def test_a_stop_while_handlers_are_stuck_is_no_second_signal(
     stage: Stage, child: Callable[..., Child], journal: Journal
 ) -> None:
@@ -249,6 +270,25 @@ async def test_a_worker_that_is_stopped_while_it_starts_ends_at_once(stage: Stag
             stopped_s = mono_s()
             worker.stop()
         assert mono_s() - stopped_s < 2
+
+
+async def test_a_worker_that_was_stopped_before_it_ran_takes_nothing(stage: Stage) -> None:
+    @stage.task
+    async def handler() -> None: ...
+
+    handle = await stage.submit(handler)
+    worker = Worker(stage.registry, settings=stage.settings())
+    worker.stop()
+    await asyncio.wait_for(worker.run(), 5)
+    info = await handle.info()
+    assert (info.status, info.attempt) == ("QUEUED", 1)
+    await handle.cancel()
+
+
+async def test_a_worker_in_a_program_says_when_redis_is_not_there(stage: Stage) -> None:
+    nowhere = stage.settings(redis_url="unix:///nowhere.sock")
+    with pytest.raises(RedisUnavailableError, match="nowhere"):
+        await Worker(stage.registry, settings=nowhere).run()
 
 
 async def test_a_worker_given_up_by_its_own_program_ends_in_order(stage: Stage) -> None:

@@ -6,13 +6,17 @@ import asyncio
 import os
 import signal
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import dtq_worker.supervisor
 from dtq_core.clock import mono_s
+from dtq_worker.supervisor import Supervisor
 from worker import handlers
-from worker.processes import Crew, Journal, gone
+from worker.processes import TESTS, Crew, Journal, clean_environment, gone
 from worker.stage import Stage, eventually
 
 LONG_LEASE = {"visibility_timeout": 30, "reaper_interval": 30}
@@ -72,6 +76,45 @@ async def test_a_child_that_cannot_start_ends_the_supervisor_with_one_clear_line
             assert (tmp_path / f"{name}.py.starts").read_text() == "x", name
     assert "the database is not configured" in crews["raises"].log.read_text()
     assert "no licence" in crews["exits"].log.read_text()
+
+
+@pytest.mark.parametrize("program", ["false", "true"])
+async def test_a_child_that_dies_or_ends_at_once_is_started_again_less_and_less_often(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, program: str
+) -> None:
+    starts: list[float] = []
+    start_process = asyncio.create_subprocess_exec
+
+    async def start(*_: str, **options: Any) -> asyncio.subprocess.Process:
+        starts.append(mono_s())
+        return await start_process(program, **options)
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", start)
+    supervisor = Supervisor(stage.settings(), ["none"])
+    running = asyncio.create_task(supervisor.run())
+    await eventually("some starts", lambda: len(starts) == 5)
+    supervisor.stop()
+    assert await running == 0
+    pauses = [after - before for before, after in pairwise(starts)]
+    assert all(pause > least for pause, least in zip(pauses, (0.1, 0.2, 0.4, 0.8), strict=True))
+
+
+async def test_a_child_that_does_not_end_is_killed_some_time_after_its_grace_time(
+    stage: Stage, journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dtq_worker.supervisor, "_KILL_AFTER_S", 0.3)
+    for name, value in clean_environment(TESTS).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv(handlers.JOURNAL, str(journal.path))
+    supervisor = Supervisor(stage.settings(shutdown_grace=0), ["worker.handlers"])
+    running = asyncio.create_task(supervisor.run())
+    handle = await stage.submit(handlers.block.options(max_attempts=1), 60)
+    [line] = await journal.wait_for("start")
+    supervisor.stop()
+    assert await running == 0
+    assert gone(line.pid)
+    async with stage.worker(handlers.REGISTRY):
+        assert await stage.ended(handle) == ["DEAD_LETTERED"]
 
 
 async def test_children_of_a_killed_supervisor_finish_and_end(

@@ -51,10 +51,9 @@ class Scheduler:
         leader = Leader(self._store, calls, self._name, self._settings.leader_lease)
         promoter = Promoter(self._store, calls)
         sweeper = Sweeper(self._store, keys, calls)
-        pause = rest = 0.0
+        pause = 0.0
         try:
-            while not _cancelled():
-                await asyncio.sleep(rest)
+            while True:
                 try:
                     rest = await self._pass(leader, promoter, sweeper)
                 except DtqError as error:
@@ -65,6 +64,7 @@ class Scheduler:
                     if pause:
                         _log.info("tasks are scheduled again")
                     pause = 0.0
+                await asyncio.sleep(rest)
         finally:
             with contextlib.suppress(DtqError):
                 await leader.resign()
@@ -77,9 +77,3 @@ class Scheduler:
         due = min(await promoter.promote_due(), await sweeper.expire_due())
         await sweeper.clear_workers()
         return max(0.0, min(tick, due))
-
-
-def _cancelled() -> bool:
-    """Whether this task is to end; redis-py can swallow the error that says so."""
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0

@@ -50,5 +50,5 @@ class Sweeper:
             [("EXISTS", self._keys.worker(worker)) for worker in names]
         )
         for worker, alive in zip(names, described, strict=True):
-            if not alive:
-                await self._store.abandon(worker)
+            if not alive:  # the script looks again, in the same step in which it acts
+                await self._store.abandon(worker, seen_dead=False)

@@ -23,7 +23,7 @@ import msgspec
 import structlog
 
 from dtq_core import codec
-from dtq_core.errors import DtqError, InputError, RedisUnavailableError
+from dtq_core.errors import DtqError, InputError, RedisFullError, RedisUnavailableError
 from dtq_core.logs import configure
 from dtq_core.settings import Settings
 from dtq_tasks import default_registry
@@ -168,7 +168,7 @@ async def _run_once_redis_is_there(worker: Worker) -> None:
     while not worker.stopping:
         try:
             await worker.run()
-        except RedisUnavailableError as error:
+        except (RedisUnavailableError, RedisFullError) as error:
             if not waited:
                 _log.warning("a worker process waits for Redis", error=str(error))
             waited = True

@@ -99,9 +99,9 @@ class Executor:
     def report(self, held: Held, outcome: Outcome, policy: Policy | None = None) -> None:
         """Send an outcome on its way, unless one is out already."""
         if not held.reported:
-            held.reported = True
             decision = decide(held.claim, outcome, policy or self._policy)
             self._finisher_of(held.claim.task_id).put(held, decision)
+            held.reported = True
 
     def close(self) -> None:
         """Let idle threads end."""

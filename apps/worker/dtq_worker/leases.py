@@ -17,7 +17,7 @@ import structlog
 
 from dtq_core.calls import Arg, Calls, batches
 from dtq_core.clock import mono_s, wall_ms
-from dtq_core.errors import DtqError
+from dtq_core.errors import DtqError, InvalidNameError, RedisFullError
 from dtq_core.limits import RENEWALS_PER_VISIBILITY
 from dtq_core.scripts import Code
 from dtq_core.settings import Settings
@@ -46,6 +46,7 @@ class LeaseKeeper:
         queues: Sequence[str],
         names: Sequence[str],
         interrupt: Callable[[Held, Stop], None],
+        on_broken: Callable[[Exception], None],
     ) -> None:
         """Set up; :meth:`start` begins.
 
@@ -56,10 +57,12 @@ class LeaseKeeper:
             queues: what it serves.
             names: the tasks that it knows.
             interrupt: called from the keeper's thread for a claim that is to stop.
+            on_broken: called from there when the keeper itself cannot go on.
         """
         self._store = Store(settings, url)
         self._worker = worker
         self._interrupt = interrupt
+        self._on_broken = on_broken
         self._visibility_ms = int(settings.visibility_timeout * 1000)
         self._renew_after_s = settings.visibility_timeout / RENEWALS_PER_VISIBILITY
         self._tick_s = min(_LONGEST_TICK_S, max(_SHORTEST_TICK_S, self._renew_after_s / 3))
@@ -99,7 +102,11 @@ class LeaseKeeper:
 
         Raises:
             RedisError: if Redis cannot be told; nothing has begun then.
+            InvalidNameError: if a worker of this name lives: each would adopt the other's tasks.
         """
+        keys = self._store.partitions.all[0]
+        if self._store.link.raw("EXISTS", keys.worker(self._worker)):
+            raise InvalidNameError(f"a worker named {self._worker} lives already: names are unique")
         self._beat()
         self._renewed_s = mono_s()
         self._thread.start()
@@ -156,6 +163,9 @@ class LeaseKeeper:
                 if not failing:
                     _log.warning("leases cannot be renewed", error=str(error))
                 failing = True
+            except Exception as error:  # a worker that cannot renew must not go on
+                self._on_broken(error)
+                return
             else:
                 if failing:
                     _log.info("leases are renewed again")
@@ -164,7 +174,10 @@ class LeaseKeeper:
                 return
 
     def _tick(self) -> None:
-        asked = self._beat()
+        try:
+            asked = self._beat()
+        except RedisFullError:  # a heartbeat needs memory, a renewal needs none
+            asked = False
         now = mono_s()
         due = [
             item
@@ -176,7 +189,7 @@ class LeaseKeeper:
         for item, code in self._renew(due):
             if code is Code.CANCEL:
                 self._interrupt(item, Stop.CANCEL)
-            elif code is not Code.OK:
+            elif code in {Code.LOST, Code.UNKNOWN}:
                 self.forget(item)
                 self._interrupt(item, Stop.LOST)
         now = mono_s()

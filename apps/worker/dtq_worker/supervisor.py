@@ -35,6 +35,7 @@ _STEADY_S = 5.0
 _BRIEF_S = 1.0
 """The same of one that ended in order."""
 _LONGEST_BACKOFF_S = 30.0
+_SCHEDULER_AGAIN_S = 1.0
 _KILL_AFTER_S = 15.0
 """How long beyond its grace time a stopping child may live."""
 _ABANDON_S = 1.0
@@ -81,12 +82,13 @@ class Supervisor:
         self._queues = None if queues is None else list(queues)
         self._allow_eviction = allow_eviction
         self._store = AsyncStore(settings)
-        self._scheduler = Scheduler(settings, self._store.url) if scheduler else None
+        self._with_scheduler = scheduler
         self._children: dict[str, _Child] = {}
         self._abandoning: set[asyncio.Task[None]] = set()
         self._stopping = asyncio.Event()
         self._hurry = asyncio.Event()
         self._refusal: str | None = None
+        self._proven = False
 
     async def run(self) -> int:
         """Supervise until told to stop by SIGTERM or SIGINT.
@@ -102,7 +104,7 @@ class Supervisor:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self.stop)
-        scheduling = asyncio.create_task(self._scheduler.run()) if self._scheduler else None
+        scheduling = asyncio.create_task(self._schedule()) if self._with_scheduler else None
         keepers = [
             asyncio.create_task(self._keep(), name="dtq-keeper")
             for _ in range(self._settings.processes)
@@ -128,6 +130,15 @@ class Supervisor:
         for child in self._children.values():
             child.stop(hurry=self._hurry.is_set())
 
+    async def _schedule(self) -> None:
+        """Run a scheduler candidate; one that breaks off is started again."""
+        while True:
+            try:
+                await Scheduler(self._settings, self._store.url).run()
+            except Exception:
+                _log.exception("the scheduler breaks off and is started again")
+            await asyncio.sleep(_SCHEDULER_AGAIN_S)
+
     async def _keep(self) -> None:
         """Keep one place filled."""
         backoff = 0.0
@@ -135,9 +146,13 @@ class Supervisor:
             started_s = mono_s()
             worker_id = new_worker_id()
             code = await self._one_life(worker_id)
-            if code == EXIT_CANNOT_START and self._refusal is not None:
+            self._proven = self._proven or code != EXIT_CANNOT_START or await self._any_at_work()
+            if self._refusal is not None and not self._proven:
                 self.stop()
                 return
+            if self._refusal is not None:  # others work, or did: what they run now is not ended
+                _log.error("a worker process cannot start", reason=self._refusal)
+                self._refusal = None
             self._clear_up(worker_id, code)
             if self._stopping.is_set():
                 return
@@ -147,14 +162,27 @@ class Supervisor:
                 async with asyncio.timeout(backoff):
                     await self._stopping.wait()
 
+    async def _any_at_work(self) -> bool:
+        """Whether a child has come so far as to say that it lives."""
+        keys = self._store.partitions.all[0]
+        beats = [("EXISTS", keys.worker(worker_id)) for worker_id in self._children]
+        try:
+            return any(await self._store.link.pipeline(beats)) if beats else False
+        except RedisError:
+            return False
+
     async def _one_life(self, worker_id: str) -> int:
         """Start a child, wait for its end, and return its exit code."""
         line, its_end = socket.socketpair()
         with line:
             with its_end:
-                process = await asyncio.create_subprocess_exec(
-                    sys.executable, "-m", "dtq_worker.child", stdin=its_end.fileno()
-                )
+                try:
+                    process = await asyncio.create_subprocess_exec(
+                        sys.executable, "-m", "dtq_worker.child", stdin=its_end.fileno()
+                    )
+                except OSError as error:  # no process or memory to be had now
+                    _log.error("a worker process cannot be started", error=str(error))
+                    return EXIT_HURRIED
             child = self._children[worker_id] = _Child(process, line)
             try:
                 self._give_orders(line, worker_id)

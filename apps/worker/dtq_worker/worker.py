@@ -16,7 +16,8 @@ import structlog
 
 from dtq_core.cancelling import cancel
 from dtq_core.clock import mono_s
-from dtq_core.errors import DtqError
+from dtq_core.errors import DtqError, InvalidNameError
+from dtq_core.keyspace import OVERDUE
 from dtq_core.limits import check_name
 from dtq_core.outcome import GivenBack
 from dtq_core.record import DEFAULT_QUEUE
@@ -66,7 +67,7 @@ class Worker:
         Args:
             registry: the handlers.
             queues: what to serve; unless given, the queues of the handlers and ``default``.
-            worker_id: its name; made up unless given.
+            worker_id: its name, which no other live worker has; made up unless given.
             scheduler: whether it also runs a scheduler candidate.
             allow_eviction: whether to work on a server that may throw tasks away.
             supervised: whether a supervisor starts this process again when it stops, as it then
@@ -79,7 +80,7 @@ class Worker:
             RedisUnavailableError: when no server is named and none runs for this project.
         """
         self.settings = settings if settings is not None else load(overrides)
-        self.id = worker_id or new_worker_id()
+        self.id = _checked_id(worker_id or new_worker_id())
         self.queues = [check_name("queue name", q) for q in queues or served_queues(registry)]
         self._registry = registry
         self._eviction_matters = not allow_eviction
@@ -94,6 +95,7 @@ class Worker:
             self.queues,
             registry.names(),
             self._interrupt_from_thread,
+            self._break_from_thread,
         )
         self._finishers = [
             Finisher(self._store, calls, self._leases) for calls in self._store.calls
@@ -107,6 +109,7 @@ class Worker:
         self._stop = asyncio.Event()
         self._hurry = asyncio.Event()
         self.running = asyncio.Event()
+        self._leases_broken: asyncio.Future[None]
 
     async def run(self) -> None:
         """Work until :meth:`stop` is called, then give back what is left.
@@ -116,6 +119,7 @@ class Worker:
             RedisUnavailableError: if it cannot be reached at the start.
         """
         self._loop = asyncio.get_running_loop()
+        self._leases_broken = self._loop.create_future()
         await self._introduce()
         self._assemble()
         finishing = [asyncio.create_task(f.run(), name="dtq-finisher") for f in self._finishers]
@@ -179,10 +183,11 @@ class Worker:
 
     async def _until_stopped(self, parts: Sequence[asyncio.Task[None]]) -> None:
         """Wait for the stop; a part that ends before is a bug, and ends the worker."""
-        stopped = asyncio.create_task(self._stop.wait())
+        stopped: asyncio.Future[Any] = asyncio.create_task(self._stop.wait())
+        watched: list[asyncio.Future[Any]] = [self._leases_broken, *parts]
         try:
-            await asyncio.wait([stopped, *parts], return_when=asyncio.FIRST_COMPLETED)
-            for part in parts:
+            await asyncio.wait([stopped, *watched], return_when=asyncio.FIRST_COMPLETED)
+            for part in watched:
                 if part.done():
                     part.result()
         finally:
@@ -273,10 +278,23 @@ class Worker:
     def _interrupt_from_thread(self, held: Held, stop: Stop) -> None:
         self._loop.call_soon_threadsafe(held.interrupt, stop)
 
+    def _break_from_thread(self, error: Exception) -> None:
+        def fail() -> None:
+            if not self._leases_broken.done():
+                self._leases_broken.set_exception(error)
+
+        self._loop.call_soon_threadsafe(fail)
+
     def _on_stuck(self, held: Held) -> None:
         _log.error("a handler does not stop; it keeps its slot", task_id=held.claim.task_id)
         if self._supervised:
             self.retire()
+
+
+def _checked_id(worker_id: str) -> str:
+    if worker_id == OVERDUE:
+        raise InvalidNameError(f"worker name {OVERDUE!r} is taken by dtq itself")
+    return check_name("worker name", worker_id)
 
 
 def served_queues(registry: Registry) -> list[str]:

@@ -78,8 +78,9 @@ class AsyncClient:
 
     async def get(self, task_id: str) -> TaskInfo:
         """Return what is known of a task. As :meth:`Client.get`."""
+        read = reads.task(self.store.keys_of(task_id), task_id)
         await self._check()
-        info = await self.store.read(reads.task(self.store.keys_of(task_id), task_id))
+        info = await self.store.read(read)
         if info is None:
             raise TaskNotFoundError(task_id)
         return info
@@ -89,8 +90,8 @@ class AsyncClient:
     ) -> Any:
         """Wait for the result of a task. As :meth:`Client.result`."""
         patience, retry_s = Patience(timeout), self.settings.retry_timeout
-        await self._check(retry_s=patience.at_most(retry_s))
         read = reads.task_result(self.store.keys_of(task_id), task_id)
+        await self._check(retry_s=patience.at_most(retry_s))
         while True:
             found = await self.store.read(read, retry_s=patience.at_most(retry_s))
             if (text := result_of(task_id, found)) is not None:
@@ -101,14 +102,15 @@ class AsyncClient:
 
     async def cancel(self, task_id: str, reason: str = "") -> CancelAnswer:
         """Cancel a task. As :meth:`Client.cancel`."""
-        await self._check()
         call = self.store.calls_of(task_id).cancel([task_id], checked_reason(reason))
+        await self._check()
         return cancel_answer((await self.store.run(call))[0], task_id)
 
     async def attempts(self, task_id: str) -> list[Attempt]:
         """Return the ended attempts of a task, oldest first. As :meth:`Client.attempts`."""
+        read = reads.attempts(self.store.keys_of(task_id), task_id)
         await self._check()
-        found = await self.store.read(reads.attempts(self.store.keys_of(task_id), task_id))
+        found = await self.store.read(read)
         if found is None:
             raise TaskNotFoundError(task_id)
         return found

@@ -59,6 +59,7 @@ class Client:
         self.store = Store(self.settings)
         self._requests = Requests(self.settings, self.store.partitions)
         self._checked: set[bool] = set()
+        self._pid = os.getpid()
         self._lock = threading.Lock()
         self._waiting: dict[int, WaitingThread] = {}  # by process: a fork has no threads
 
@@ -133,8 +134,9 @@ class Client:
             TaskNotFoundError: if there is no such task.
             InvalidNameError: if it is no id at all.
         """
+        read = reads.task(self.store.keys_of(task_id), task_id)
         self._check()
-        info = self.store.read(reads.task(self.store.keys_of(task_id), task_id))
+        info = self.store.read(read)
         if info is None:
             raise TaskNotFoundError(task_id)
         return info
@@ -157,8 +159,8 @@ class Client:
             RedisError: if the server cannot tell.
         """
         patience, retry_s = Patience(timeout), self.settings.retry_timeout
-        self._check(retry_s=patience.at_most(retry_s))
         read = reads.task_result(self.store.keys_of(task_id), task_id)
+        self._check(retry_s=patience.at_most(retry_s))
         while True:
             found = self.store.read(read, retry_s=patience.at_most(retry_s))
             if (text := result_of(task_id, found)) is not None:
@@ -174,14 +176,15 @@ class Client:
             task_id: the task.
             reason: kept with it; "cancelled" unless given.
         """
-        self._check()
         call = self.store.calls_of(task_id).cancel([task_id], checked_reason(reason))
+        self._check()
         return cancel_answer(self.store.run(call)[0], task_id)
 
     def attempts(self, task_id: str) -> list[Attempt]:
         """Return the ended attempts of a task, oldest first. Errors as :meth:`get`."""
+        read = reads.attempts(self.store.keys_of(task_id), task_id)
         self._check()
-        found = self.store.read(reads.attempts(self.store.keys_of(task_id), task_id))
+        found = self.store.read(read)
         if found is None:
             raise TaskNotFoundError(task_id)
         return found
@@ -225,6 +228,9 @@ class Client:
         return answers
 
     def _wait(self, task_id: str, timeout_s: float | None) -> bool:
+        if self._pid != os.getpid():  # another thread of the parent may have held the lock
+            self._pid = os.getpid()
+            self._lock = threading.Lock()
         with self._lock:
             waiting = self._waiting.get(os.getpid()) or WaitingThread(self.store)
             self._waiting[os.getpid()] = waiting

@@ -86,11 +86,12 @@ class Waiting:
     async def _run(self) -> None:
         """Listen, and listen again after each lost connection; while that fails, look."""
         while True:
-            with contextlib.suppress(DtqError):
+            # Whatever goes wrong, those who wait still wait: none may hang because this has ended.
+            with contextlib.suppress(Exception):
                 await self._listen()
             await asyncio.sleep(_RECONNECT_S)
             with contextlib.suppress(DtqError):
-                await self._watch(self._waiters)
+                await self._watch(list(self._waiters))
 
     async def _listen(self) -> None:
         announcements = self._store.announcements()
@@ -121,7 +122,7 @@ class Waiting:
             heard = await announcements.next(0)
         if mono_s() - self._looked_s >= _LOOK_AGAIN_S:
             self._looked_s = mono_s()
-            await self._watch(self._waiters)
+            await self._watch(list(self._waiters))
         else:
             await self._watch(subscribed)
 

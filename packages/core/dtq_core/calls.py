@@ -255,9 +255,18 @@ class Calls:
             lambda reply: Promoted(int(reply[0]), 0, int(reply[1]), int(reply[2])),
         )
 
-    def abandon(self, worker: str, bands: Sequence[Band]) -> Call[Abandoned]:
-        """Make the entries of a dead worker overdue."""
-        args: list[Arg] = [worker, MAX_BATCH_TASKS, *_flat(bands)]
+    def abandon(
+        self, worker: str, bands: Sequence[Band], *, seen_dead: bool = True
+    ) -> Call[Abandoned]:
+        """Make the entries of a dead worker overdue.
+
+        Args:
+            worker: its id.
+            bands: where to look.
+            seen_dead: whether the caller saw it die; otherwise a heartbeat that has not run out
+                keeps everything as it is.
+        """
+        args: list[Arg] = [worker, int(seen_dead), MAX_BATCH_TASKS, *_flat(bands)]
         return Call(self._prefix, ABANDON, args, lambda reply: Abandoned(*reply))
 
     def beat(

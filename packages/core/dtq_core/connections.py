@@ -74,9 +74,6 @@ _BY_TYPE: tuple[tuple[type[Exception], type[RedisError]], ...] = (
     (OSError, RedisUnavailableError),
 )
 
-_STALE = (rx.ReadOnlyError, rx.ConnectionError, OSError)
-"""After one of these no connection is used again that was open before: the others are as old."""
-
 
 class ScriptUnknownError(RedisError):
     """The server does not know a script by its hash; seen only by what sends scripts."""
@@ -189,9 +186,10 @@ class Link:
             with self._places:
                 yield
         except (rx.RedisError, OSError) as error:
-            if isinstance(error, _STALE):
+            ours = translate(error, self.where)
+            if isinstance(ours, RedisUnavailableError):  # the idle connections are as old
                 self._disconnect_free()
-            raise translate(error, self.where) from None
+            raise ours from None
 
     def command(self, *args: Any) -> Any:
         """Run one command.
@@ -272,7 +270,9 @@ class AsyncLink:
         self._limit_s = settings.connect_timeout + block_s
         self._size = _MAX_CONNECTIONS + settings.partitions
         self._loop: asyncio.AbstractEventLoop | None = None
-        options = _options(settings, url, block_s)
+        # Time is limited here, by asyncio.timeout: redis-py would use asyncio.wait_for, which may
+        # swallow a cancellation before Python 3.12, and costs a task for every command.
+        options = {**_options(settings, url, block_s), "socket_timeout": None}
         self._new_client = functools.partial(redis.asyncio.Redis.from_url, url, **options)
         self._begin()
 
@@ -304,9 +304,10 @@ class AsyncLink:
             async with self._places, asyncio.timeout(self._limit_s):
                 yield
         except (rx.RedisError, OSError) as error:
-            if isinstance(error, _STALE):
+            ours = translate(error, self.where)
+            if isinstance(ours, RedisUnavailableError):
                 await self._disconnect_free()
-            raise translate(error, self.where) from None
+            raise ours from None
 
     async def command(self, *args: Any) -> Any:
         """Run one command. Errors as :meth:`Link.command`."""
@@ -377,11 +378,11 @@ class Announcements:
 
     async def subscribe(self, channel: str) -> None:
         """Ask to hear a channel; ``next`` says when that holds."""
-        await self._send(self._pubsub.subscribe(channel))
+        await self._guard(self._pubsub.subscribe(channel))
 
     async def unsubscribe(self, channel: str) -> None:
         """Stop hearing a channel."""
-        await self._send(self._pubsub.unsubscribe(channel))
+        await self._guard(self._pubsub.unsubscribe(channel))
 
     async def next(self, timeout_s: float) -> tuple[str, str] | None:
         """Return the next (kind, channel), kind being ``subscribe`` or ``message``; None for none.
@@ -396,14 +397,10 @@ class Announcements:
         """Close the connection."""
         await self._guard(self._pubsub.aclose())
 
-    async def _send(self, work: Awaitable[Any]) -> None:
-        try:
-            await self._guard(work)
-        except AttributeError:  # of redis-py, when next() has just found the connection broken
-            raise RedisUnavailableError(f"Redis at {self._where}: connection lost") from None
-
     async def _guard(self, work: Awaitable[Any]) -> Any:
         try:
             return await work
         except (rx.RedisError, OSError) as error:
             raise translate(error, self._where) from None
+        except (RuntimeError, AttributeError) as error:  # it met the connection while it was lost
+            raise RedisUnavailableError(f"Redis at {self._where}: {error}") from None

@@ -141,11 +141,10 @@ def _decide_unknown(claim: Claim, policy: Policy) -> Decision:
 
 def _delay_ms(attempt: int, after_s: float | None, policy: Policy) -> int:
     """The wait before the next attempt; whatever a policy does, the task is tried again."""
-    if after_s is None:
-        try:
-            after_s = float(policy.retry_delay(attempt))
-        except BaseException:  # a policy of the user's own may raise anything
-            after_s = FALLBACK_DELAY_S
-    if not 0 <= after_s <= MAX_DURATION_S:  # NaN and infinity as well
-        after_s = FALLBACK_DELAY_S
-    return int(after_s * 1000)
+    try:
+        seconds = float(policy.retry_delay(attempt) if after_s is None else after_s)
+    except BaseException:  # a policy, or a Retry, of the user's own may raise or hold anything
+        seconds = FALLBACK_DELAY_S
+    if not 0 <= seconds <= MAX_DURATION_S:  # NaN and infinity as well
+        seconds = FALLBACK_DELAY_S
+    return int(seconds * 1000)

@@ -105,11 +105,6 @@ def task_result(keys: Keyspace, task_id: str) -> Read[TaskResult]:
     )
 
 
-def payload(keys: Keyspace, task_id: str) -> Read[bytes | None]:
-    """The JSON text of a task's ``[args, kwargs]``."""
-    return Read([("HGET", keys.task(task_id), "payload")], lambda replies: replies[0])
-
-
 def attempts(keys: Keyspace, task_id: str) -> Read[list[Attempt] | None]:
     """The ended attempts of a task; None where there is no such task."""
 
@@ -229,14 +224,6 @@ def _worker(worker: str, fields: dict[bytes, bytes]) -> WorkerInfo:
         tasks=items(b"tasks"),
         concurrency=number(b"concurrency"),
         running=items(b"running"),
-    )
-
-
-def stale_workers(keys: Keyspace, before_ms: int) -> Read[list[str]]:
-    """The workers whose last heartbeat was before a time."""
-    return Read(
-        [("ZRANGEBYSCORE", keys.workers, "-inf", before_ms, "LIMIT", 0, 100)],
-        lambda replies: [_text(worker) for worker in replies[0]],
     )
 
 

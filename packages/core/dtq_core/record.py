@@ -71,10 +71,6 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         check_count("max_attempts", self.max_attempts, MAX_ATTEMPTS)
         if self.ttl is not None:
             check_duration_ms("ttl", self.ttl)
-            if self.delay > 0 and self.ttl <= self.delay:
-                raise InvalidOptionError(
-                    f"ttl {self.ttl:g} ends before the delay {self.delay:g}: it would never start"
-                )
         if self.timeout is not None and check_duration_ms("timeout", self.timeout) == 0:
             raise InvalidOptionError("timeout 0 would end every attempt at once")
         if self.result_ttl is not None and check_duration_ms("result_ttl", self.result_ttl) == 0:

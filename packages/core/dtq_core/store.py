@@ -59,7 +59,7 @@ class _Deployment:
 
 
 class Store(_Deployment):
-    """Runs calls and reads, and blocks until they are done; for one thread at a time."""
+    """Runs calls and reads, and blocks until they are done; any number of threads may share it."""
 
     def __init__(self, settings: Settings, url: str | None = None, *, block_s: float = 0) -> None:
         """Prepare; nothing is sent yet.
@@ -172,15 +172,20 @@ class AsyncStore(_Deployment):
         recorded = await self.read(layout(self.partitions, lay_out=lay_out), retry_s=retry_s)
         check_layout(self.partitions, recorded)
 
-    async def abandon(self, worker: str) -> None:
+    async def abandon(self, worker: str, *, seen_dead: bool = True) -> None:
         """Make everything that a dead worker held overdue, in every partition.
+
+        Args:
+            worker: its id.
+            seen_dead: as :meth:`Calls.abandon`.
 
         Raises:
             RedisError: as :meth:`run`.
         """
         for keys, calls in zip(self.partitions.all, self.calls, strict=True):
             bands = bands_of(await self.read(reads.queue_names(keys)))
-            while (await self.run(calls.abandon(worker, bands))).left:
+            call = calls.abandon(worker, bands, seen_dead=seen_dead)
+            while (done := await self.run(call)).left and done.moved:
                 pass
 
     def announcements(self) -> Announcements:

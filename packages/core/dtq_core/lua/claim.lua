@@ -31,14 +31,20 @@ local function next_step()
   return math.min(step, slots - #taken)
 end
 
+-- Entries looked at in one call, so that a queue full of stale ones does not hold up the server.
+local MAX_SEEN = 500
+local seen = 0
+
 local function full() return #taken >= slots or taken_bytes > byte_budget end
 
+-- The entry of a running task comes as new where its group was deleted and made again: it stays with its worker.
 local function take_new(stream, queue, entry, fields)
+  seen = seen + 1
   local task = own_task(stream, queue, entry, fields)
   if task and task.status == 'QUEUED' then
     start_queued(task, stream, entry)
   elseif task then
-    absorb(stream, entry, task.id, queue, task.attempt, 'stale: the task is ' .. task.status)
+    claim_for(stream, task.worker, {entry}, 'JUSTID')
   end
 end
 
@@ -48,7 +54,7 @@ local function read_band(queue, band)
     corrupt = corrupt + 1
     return
   end
-  while not full() do
+  while not full() and seen < MAX_SEEN do
     local step, too_many = next_step(), {}
     local entries = read_new(stream, step)
     for i = 1, #entries do
@@ -75,11 +81,11 @@ end
 
 if take_overdue_token() then return answer(1) end
 for i = 5, #ARGV, 2 do
-  if full() then break end
+  if full() or seen >= MAX_SEEN then break end
   read_band(ARGV[i], ARGV[i + 1])
 end
 -- Nothing new waits any more: what is left of the tokens for new entries would wake workers in vain.
-if not full() then
+if not full() and seen < MAX_SEEN then
   for i = 5, #ARGV, 2 do
     if ARGV[i + 1] == 'normal' and sound(wake_key(ARGV[i]), 'list') then
       redis.call('LREM', wake_key(ARGV[i]), 0, 'n')

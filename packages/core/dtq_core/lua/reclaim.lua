@@ -40,16 +40,8 @@ local function take_overdue(stream, queue, entry, fields)
   end
 end
 
-local function reclaim_band(queue, band, cursor)
-  local stream, wanted, too_many = stream_key(queue, band), slots - #taken, {}
-  if full() then return cursor end
-  if not sound_queue(queue, band) then
-    corrupt = corrupt + 1
-    return cursor
-  end
-  local reply = redis.pcall('XAUTOCLAIM', stream, GROUP, WORKER, idle_ms, cursor, 'COUNT', wanted)
-  if failed_with(reply, 'NOGROUP') then return '0-0' end
-  local entries = reply[2]
+local function take_all(stream, queue, entries)
+  local too_many = {}
   for i = 1, #entries do
     local found = entries[i] -- Redis 6.2 answers nil for an entry that was deleted by hand
     if found and full() then
@@ -59,8 +51,38 @@ local function reclaim_band(queue, band, cursor)
     end
   end
   give_back(stream, queue, too_many)
-  if #entries >= wanted then wake(queue, 'o') end
+end
+
+-- What was given back or left by a dead worker has a consumer of its own: found at once, however much is running.
+local function take_from_overdue(stream, queue)
+  local pending = redis.pcall('XPENDING', stream, GROUP, '-', '+', slots - #taken, OVERDUE)
+  if failed_with(pending, 'NOGROUP') or #pending == 0 then return end
+  local args = {'XCLAIM', stream, GROUP, WORKER, 0}
+  for i = 1, #pending do args[#args + 1] = pending[i][1] end
+  take_all(stream, queue, redis.call(unpack(args)))
+  if full() then wake(queue, 'o') end
+end
+
+-- Entries of workers that fell silent. Redis looks at ten times COUNT a call; the cursor goes on from there.
+local MIN_COUNT = 100
+local function take_idle(stream, queue, cursor)
+  local count = math.max(MIN_COUNT, slots - #taken)
+  local reply = redis.pcall('XAUTOCLAIM', stream, GROUP, WORKER, idle_ms, cursor, 'COUNT', count)
+  if failed_with(reply, 'NOGROUP') then return '0-0' end
+  take_all(stream, queue, reply[2])
   return reply[1]
+end
+
+local function reclaim_band(queue, band, cursor)
+  local stream = stream_key(queue, band)
+  if full() then return cursor end
+  if not sound_queue(queue, band) then
+    corrupt = corrupt + 1
+    return cursor
+  end
+  take_from_overdue(stream, queue)
+  if full() then return cursor end
+  return take_idle(stream, queue, cursor)
 end
 
 local cursors, seen_all = {}, true

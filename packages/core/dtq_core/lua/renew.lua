@@ -7,11 +7,11 @@ Answers a code for each: OK; CANCEL (current, and cancelling was asked for); LOS
 local STRIDE = 3
 local renewed = {}
 local function renew(id, lease, progress)
-  local task, problem = load_task(id)
+  local task, problem = load_record(id)
   if problem == 'missing' then return UNKNOWN end
   if not task then return CORRUPT end
   if task.status ~= 'RUNNING' or task.lease ~= lease then return LOST end
-  if progress ~= '' then redis.call('HSET', task_key(id), 'progress', progress) end
+  if progress ~= '' then redis.pcall('HSET', task_key(id), 'progress', progress) end -- no memory for it: no matter
   local stream = stream_key(task.queue, task.band)
   renewed[stream] = renewed[stream] or {}
   table.insert(renewed[stream], task.entry_id)
@@ -20,5 +20,7 @@ end
 
 local answers = {}
 for i = 2, #ARGV, STRIDE do answers[#answers + 1] = renew(unpack(ARGV, i, i + STRIDE - 1)) end
-for stream, ids in pairs(renewed) do claim_for(stream, ARGV[1], ids, 'JUSTID') end
+for stream, ids in pairs(renewed) do
+  if sound(stream, 'stream') then claim_for(stream, ARGV[1], ids, 'JUSTID') end
+end
 return answers

@@ -1,4 +1,4 @@
--- @include keys
+-- @include guard
 -- Stream entries. An entry is acknowledged and deleted in one step, gathered over the batch: flush_acks runs last.
 local acks = {}
 local function ack(stream, entry)
@@ -9,18 +9,30 @@ local function ack(stream, entry)
   end
   ids[#ids + 1] = entry
 end
+
+-- Calls `act` with as many ids as Lua can unpack.
+local UNPACKED = 1000
+local function in_chunks(ids, act)
+  for first = 1, #ids, UNPACKED do act(unpack(ids, first, math.min(first + UNPACKED - 1, #ids))) end
+end
+
 local function flush_acks()
   for stream, ids in pairs(acks) do
-    redis.pcall('XACK', stream, GROUP, unpack(ids)) -- fails only where there is no stream: then there is no entry
-    redis.call('XDEL', stream, unpack(ids))
+    in_chunks(ids, function(...)
+      failed_with(redis.pcall('XACK', stream, GROUP, ...), 'NOGROUP')
+      redis.call('XDEL', stream, ...)
+    end)
   end
 end
 
+-- Gives pending entries to a consumer. Where the stream or the group was deleted nothing is pending.
 local function claim_for(stream, consumer, ids, ...)
-  local args = {'XCLAIM', stream, GROUP, consumer, 0}
-  for i = 1, #ids do args[#args + 1] = ids[i] end
-  for _, option in ipairs({...}) do args[#args + 1] = option end
-  redis.pcall(unpack(args)) -- fails only where the stream or group was deleted: then nothing is pending
+  local options = {...}
+  in_chunks(ids, function(...)
+    local args = {'XCLAIM', stream, GROUP, consumer, 0, ...}
+    for _, option in ipairs(options) do args[#args + 1] = option end
+    failed_with(redis.pcall(unpack(args)), 'NOGROUP')
+  end)
 end
 
 -- Puts entries where the next reclaim finds them first: idle for longer than any visibility timeout.

@@ -13,7 +13,8 @@ end
 local function flush_stats()
   for queue, counts in pairs(counted) do
     for name, n in pairs(counts) do
-      if n ~= 0 then redis.call('HINCRBY', stats_key(queue), name, n) end
+      -- A field that is no number is an operator's doing; it must not stop a script between its writes.
+      if n ~= 0 then redis.pcall('HINCRBY', stats_key(queue), name, n) end
     end
   end
 end
