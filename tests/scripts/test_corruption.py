@@ -99,13 +99,17 @@ def test_a_foreign_record_is_moved_aside_and_those_behind_it_go_on(table: Table)
     assert "TASK_CORRUPT" in table.events()
 
 
-@pytest.mark.parametrize("name", ["attempt", "lease", "max_attempts", "retention_ms", "started_ms"])
+NUMBERS = ["attempt", "lease", "max_attempts", "retention_ms", "started_ms", "submitted_ms"]
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+@pytest.mark.parametrize("value", ["soon", "1.5", "nan", "inf", "1e400", "0x10", "-1", "9" * 30])
 def test_a_number_that_is_none_makes_the_record_corrupt_not_the_batch(
-    name: str, table: Table
+    name: str, value: str, table: Table
 ) -> None:
     bad, good = table.submit(), table.submit()
     claims = table.take().claims
-    table.redis("HSET", table.keys.task(bad), name, "soon")
+    table.redis("HSET", table.keys.task(bad), name, value)
     answers = [table.succeed(claim) for claim in claims]
     assert [answer.code for answer in answers] == [Code.CORRUPT, Code.OK]
     assert table.status(good) is Status.SUCCEEDED
@@ -178,3 +182,20 @@ def test_counters_agree_with_a_recount(table: Table) -> None:
     counters = table.counters()
     for status in Status:
         assert counters[status.lower()] == found.count(status.lower()), status
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_a_record_with_a_broken_number_is_moved_aside_not_handed_out(
+    name: str, table: Table
+) -> None:
+    bad, good = table.submit(), table.submit()
+    table.redis("HSET", table.keys.task(bad), name, "1.5")
+    taken = table.take()
+    assert ([claim.task_id for claim in taken.claims], taken.corrupt) == ([good], 1)
+
+
+def test_a_counter_that_is_no_number_stops_no_script(table: Table) -> None:
+    table.redis("HSET", table.keys.stats("q"), "QUEUED", "many", "SUCCEEDED", "1.5")
+    task_id = table.submit()
+    assert table.succeed(table.claim()).code is Code.OK
+    assert (table.status(task_id), table.length()) == (Status.SUCCEEDED, 0)

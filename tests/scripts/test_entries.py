@@ -193,3 +193,38 @@ def test_promotion_says_when_the_next_is_due(table: Table) -> None:
     assert table.promote("delay").next_ms == -1
     table.submit(delay=600)
     assert 590_000 < table.promote("delay").next_ms <= 600_000
+
+
+def test_a_queue_full_of_stale_entries_is_cleared_a_bounded_number_at_a_time(table: Table) -> None:
+    for _ in range(4):
+        table.submit_all(*(table.submission(ttl=0) for _ in range(500)))
+    good = table.submit()
+    looks = 0
+    while not (claims := table.take().claims):
+        looks += 1
+        assert table.length() <= 2001 - 500 * looks
+        assert table.tokens(), "nobody is told that more waits"
+    assert looks >= 3
+    assert [claim.task_id for claim in claims] == [good]
+    assert table.counters()["expired"] == 2000
+
+
+def test_a_running_task_keeps_its_entry_when_the_group_is_made_again(table: Table) -> None:
+    task_id = table.submit()
+    claim = table.claim("w1")
+    table.redis("XGROUP", "DESTROY", table.stream(), "workers")
+    taken = table.take("w2")
+    assert (taken.claims, taken.absorbed, table.length()) == ([], 0, 1)
+    assert table.record(task_id)["lease"] == str(claim.lease)
+    assert table.reclaim("w3", idle_ms=0).claims[0].task_id == task_id
+
+
+def test_what_was_given_back_is_found_however_much_is_running(table: Table) -> None:
+    for _ in range(400):
+        table.submit()
+    while table.take("w1", 100).claims:
+        pass
+    task_id = table.submit()
+    table.claim("dead")
+    table.abandon("dead")
+    assert [claim.task_id for claim in table.reclaim("w2", slots=1).claims] == [task_id]

@@ -187,3 +187,28 @@ def test_the_cursor_passes_a_long_list_of_live_entries(table: Table) -> None:
     table.redis("XCLAIM", table.stream(), "workers", "w2", 0, dead.entry_id, "IDLE", LONG_MS)
     found = [claim.task_id for _ in range(70) for claim in table.reclaim("w3", slots=1).claims]
     assert found == [overdue]
+
+
+def test_a_worker_that_still_beats_is_not_abandoned_on_suspicion(table: Table) -> None:
+    table.submit()
+    claim = table.claim("w1")
+    table.store.run(table.calls.beat("w1", LONG_MS, 1000, {"host": "h"}))
+    before = table.snapshot()
+    suspicion = table.calls.abandon("w1", table.bands, seen_dead=False)
+    assert table.store.run(suspicion) == (0, 0)
+    assert table.snapshot() == before
+    table.redis("DEL", table.keys.worker("w1"))
+    assert table.store.run(suspicion) == (1, 0)
+    assert table.reclaim("w2").claims[0].task_id == claim.task_id
+
+
+@pytest.mark.parametrize("part", ["stats", "wake"])
+def test_a_foreign_key_of_the_queue_does_not_cost_a_running_task_its_lease(
+    part: str, table: Table
+) -> None:
+    table.submit()
+    claim = table.claim()
+    key = getattr(table.keys, part)("q")
+    table.redis("DEL", key)
+    table.redis("SET", key, "foreign")
+    assert table.renew(claim) is Code.OK

@@ -125,3 +125,8 @@ def test_an_unknown_task_always_rests_a_little() -> None:
     rested = decide(claim(), UnknownTask(), policy(unknown_delay_ms=0))
     assert isinstance(rested, Release)
     assert rested.delay_ms == 1
+
+
+@pytest.mark.parametrize("after_s", ["10", "soon", None, object(), -1, float("nan"), 1e300])
+def test_whatever_a_retry_of_the_users_own_holds_the_task_is_tried_again(after_s: Any) -> None:
+    assert retried(lambda _: 5.0, after_s=after_s).delay_ms in {5_000, 10_000, 300_000}
