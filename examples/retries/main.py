@@ -6,7 +6,7 @@ from dtq import Client
 from dtq_core.errors import TaskFailedError
 
 with Client() as dtq:
-    good, bad = dtq.submit_many(fetch_rate, [("EUR",), ("XXX",)])
+    good, bad = dtq.submit_many(fetch_rate, [("EUR",), ("ZZZ",)])
 
     print("EUR:", good.result(timeout=30))
     for attempt in good.attempts():

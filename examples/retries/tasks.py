@@ -10,7 +10,7 @@ from dtq import Context, GiveUp, Retry, exponential, task
     timeout=10,
 )
 async def fetch_rate(ctx: Context, currency: str) -> float:
-    if currency == "XXX":
+    if currency == "ZZZ":
         raise GiveUp("there is no such currency")  # no further attempt can help
     if ctx.attempt == 1:
         raise ConnectionError("connection reset")  # tried again after 0.1 to 0.2 s

@@ -18,5 +18,5 @@ def test_the_third_attempt_succeeds() -> None:
 
 
 def test_an_unknown_currency_is_given_up() -> None:
-    run = TaskTester(fetch_rate).run("XXX")
+    run = TaskTester(fetch_rate).run("ZZZ")
     assert run.retry_in is None
