@@ -16,4 +16,4 @@ with Client() as dtq:
     try:
         bad.result(timeout=30)
     except TaskFailedError as error:
-        print("XXX:", error.status, "-", error.reason)
+        print("ZZZ:", error.status, "-", error.reason)

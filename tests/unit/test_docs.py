@@ -286,7 +286,7 @@ def run_program(path: Path) -> str:
 
 EXAMPLES = {
     "first_steps/submit.py": r"\w{32} (QUEUED|RUNNING)\nuser 42 was welcomed on attempt 1\n",
-    "retries/main.py": r"EUR: 1\.08\n(  attempt .*\n){3}XXX: DEAD_LETTERED - GiveUp: there is .*\n",
+    "retries/main.py": r"EUR: 1\.08\n(  attempt .*\n){3}ZZZ: DEAD_LETTERED - GiveUp: there is .*\n",
     "idempotency_key/main.py": r"one task: True .*: True\ncharged 49.99 .*\nrefused: True\n",
     "web_client/main.py": r"(\(200, 'the report of 20\d\d'\)\n){5}\(404, 'no such report'\)\n",
 }
