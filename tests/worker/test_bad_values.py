@@ -195,7 +195,7 @@ async def test_outcomes_are_held_while_one_of_our_keys_holds_something_foreign(
         handle = await stage.submit(handler)
         await stage.started(handle)
         await stage.raw.set(stage.keys.retry_schedule, "foreign")
-        await asyncio.sleep(1.2)
+        await asyncio.sleep(0.8)
         assert await handle.status() == "RUNNING"
         await stage.raw.delete(stage.keys.retry_schedule)
         assert await handle.result(10) == "done"

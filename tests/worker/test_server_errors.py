@@ -203,7 +203,7 @@ async def test_an_idle_worker_waits_longer_than_a_command_may_take_and_logs_noth
 ) -> None:
     child(connect_timeout=0.3)
     await eventually("its start", lambda: stage.raw.zcard(stage.keys.workers))
-    await asyncio.sleep(1.5)
+    await asyncio.sleep(1.3)
     [line] = child.log.read_text().splitlines()
     assert "worker started" in line
 

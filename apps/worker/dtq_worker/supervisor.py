@@ -146,13 +146,9 @@ class Supervisor:
             started_s = mono_s()
             worker_id = new_worker_id()
             code = await self._one_life(worker_id)
-            self._proven = self._proven or code != EXIT_CANNOT_START or await self._any_at_work()
-            if self._refusal is not None and not self._proven:
+            if not self._stopping.is_set() and await self._is_refused(code):
                 self.stop()
                 return
-            if self._refusal is not None:  # others work, or did: what they run now is not ended
-                _log.error("a worker process cannot start", reason=self._refusal)
-                self._refusal = None
             self._clear_up(worker_id, code)
             if self._stopping.is_set():
                 return
@@ -161,6 +157,15 @@ class Supervisor:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(backoff):
                     await self._stopping.wait()
+
+    async def _is_refused(self, code: int) -> bool:
+        """Whether no child can start. Where one works, or did, a refusal ends nothing else."""
+        self._proven = self._proven or code != EXIT_CANNOT_START or await self._any_at_work()
+        if self._refusal is None or not self._proven:
+            return self._refusal is not None
+        _log.error("a worker process cannot start", reason=self._refusal)
+        self._refusal = None
+        return False
 
     async def _any_at_work(self) -> bool:
         """Whether a child has come so far as to say that it lives."""
