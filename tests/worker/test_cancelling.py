@@ -171,23 +171,3 @@ async def test_a_task_cancelled_just_before_its_worker_is_killed_is_not_revived(
     child(visibility_timeout=0.5, reaper_interval=0.1)
     assert await stage.ended(handle) == ["CANCELLED"]
     assert len(journal.lines("start")) == 1
-
-
-async def test_a_cancel_that_arrives_before_the_handler_begins_keeps_it_from_running(
-    stage: Stage,
-) -> None:
-    runs = 0
-
-    @stage.task(max_attempts=1)
-    async def handler() -> None:
-        nonlocal runs
-        runs += 1
-
-    handle = await stage.submit(handler)
-    store = stage.client.store
-    taken = await store.run(store.calls[0].claim("w", 1, [("default", "normal")]))
-    assert len(taken.claims) == 1
-    assert await handle.cancel() == "requested"
-    async with stage.worker(worker_id="w", visibility_timeout=0.5):
-        assert await stage.ended(handle) in (["CANCELLED"], ["SUCCEEDED"])
-    assert runs <= 1

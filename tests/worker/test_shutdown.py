@@ -291,7 +291,7 @@ async def test_a_worker_in_a_program_says_when_redis_is_not_there(stage: Stage) 
         await Worker(stage.registry, settings=nowhere).run()
 
 
-async def test_a_worker_given_up_by_its_own_program_ends_in_order(stage: Stage) -> None:
+async def test_a_worker_without_grace_time_gives_everything_back_at_once(stage: Stage) -> None:
     @stage.task(max_attempts=1)
     async def handler(ctx: Context) -> None:
         await asyncio.sleep(60)

@@ -11,7 +11,7 @@ import pytest
 
 from dtq_tasks import Context
 from dtq_worker import executor
-from worker.stage import Stage, eventually
+from worker.stage import Stage
 
 
 @pytest.fixture
@@ -202,11 +202,7 @@ async def test_a_cancelled_handler_that_goes_on_still_has_its_timeout(stage: Sta
 
     async with stage.worker():
         handle = await stage.submit(stubborn)
-        await eventually("its start", lambda: _has_status(handle, "RUNNING"))
+        await stage.started(handle)
         assert await handle.cancel() == "requested"
         assert await stage.ended(handle, limit_s=6) == ["CANCELLED"]
         let_go.set()
-
-
-async def _has_status(handle: Any, status: str) -> bool:
-    return bool((await handle.info()).status == status)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dtq_core.decide import Release
 from dtq_tasks import Registry, TaskDecorator
 from worker.stage import Stage, eventually
 
@@ -71,7 +72,8 @@ async def test_a_task_that_a_dead_worker_left_is_not_dropped_by_one_that_does_no
     store = stage.client.store
     taken = await store.run(store.calls[0].claim("dead", 1, [("default", "normal")]))
     assert len(taken.claims) == 1
-    await store.run(store.calls[0].release([_back(taken.claims[0])]))
+    back = Release.now(taken.claims[0], "its worker stops")
+    await store.run(store.calls[0].release([back]))
     async with stage.worker(Registry()):
 
         async def given_back() -> bool:
@@ -81,9 +83,3 @@ async def test_a_task_that_a_dead_worker_left_is_not_dropped_by_one_that_does_no
     async with stage.worker():
         assert await stage.ended(handle) == ["SUCCEEDED"]
     assert runs == 1
-
-
-def _back(claim):  # type: ignore[no-untyped-def]
-    from dtq_core.decide import Release
-
-    return Release.now(claim, "its worker stops")

@@ -224,7 +224,8 @@ class Supervisor:
 
     def _clear_up(self, worker_id: str, code: int) -> None:
         """Free what a child held, in the background; even 0 may be a handler's own exit."""
-        expected = {0, EXIT_HURRIED, -signal.SIGTERM} if self._stopping.is_set() else {0}
+        stopping = {EXIT_HURRIED, EXIT_CANNOT_START, -signal.SIGTERM}
+        expected = {0, *stopping} if self._stopping.is_set() else {0}
         if code not in expected:
             _log.error("a worker process died", worker=worker_id, exit_code=code)
         task = asyncio.create_task(self._abandon(worker_id), name="dtq-abandon")
