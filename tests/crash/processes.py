@@ -69,9 +69,13 @@ class Program:
 
     def kill_all(self) -> None:
         """Kill it and all that it started, at once, as a power failure does."""
+        eventually(f"the kill of {self.log.name}", self._kill)
+
+    def _kill(self) -> bool:
+        """Kill its group, which it makes itself: one that has just started may not have one yet."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
-        self.ended()
+        return self._poll() is not None
 
     def killed(self) -> None:
         """Wait until it was killed."""
