@@ -9,6 +9,8 @@ local KEY = P .. ':leader:scheduler'
 guard(KEY, 'string')
 local held = redis.call('GET', KEY)
 local owner, term = string.match(held or '', '^(%S+) (%d+)$')
+-- A lease without an end is not one of ours: it would block every scheduler for ever.
+if owner and redis.call('PTTL', KEY) < 0 then owner = nil end
 if owner and owner ~= ARGV[1] then return {0, tonumber(term), redis.call('PTTL', KEY)} end
 if tonumber(ARGV[2]) == 0 then
   if owner then redis.call('DEL', KEY) end
