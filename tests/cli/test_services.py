@@ -37,6 +37,15 @@ def test_ctrl_c_stops_a_worker_with_its_children(terminal: Terminal) -> None:
     assert (worker.returncode, out, err) == (0, "", "")
 
 
+def test_ctrl_c_stops_a_worker_whose_children_are_just_starting(terminal: Terminal) -> None:
+    worker = terminal.start("worker", "handlers", "--processes", "2")
+    children = Path(f"/proc/{worker.pid}/task/{worker.pid}/children")
+    eventually("there are children", lambda: len(children.read_text().split()) == 2)
+    os.killpg(worker.pid, signal.SIGINT)
+    out, err = worker.communicate(timeout=20)
+    assert (worker.returncode, out, err) == (0, "", "")
+
+
 def test_a_worker_serves_the_queues_it_is_given(terminal: Terminal) -> None:
     terminal.start_worker("-q", "mail", "-q", "reports", "--concurrency", "3", "--no-scheduler")
     (worker,) = terminal.json("workers")

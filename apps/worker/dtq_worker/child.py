@@ -78,6 +78,7 @@ def import_handlers(modules: Sequence[str]) -> None:
 def main() -> None:
     """Run one child to its end, and exit."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal's Ctrl-C is the supervisor's
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # which blocked it until here
     orders_fd = _keep_stdin()
     orders = msgspec.json.decode(_read_line(orders_fd), type=Orders)
     settings = Settings(**orders.settings)

@@ -12,7 +12,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import NamedTuple
 
@@ -182,9 +182,10 @@ class Supervisor:
         with line:
             with its_end:
                 try:
-                    process = await asyncio.create_subprocess_exec(
-                        sys.executable, "-m", "dtq_worker.child", stdin=its_end.fileno()
-                    )
+                    with _ctrl_c_blocked():
+                        process = await asyncio.create_subprocess_exec(
+                            sys.executable, "-m", "dtq_worker.child", stdin=its_end.fileno()
+                        )
                 except OSError as error:  # no process or memory to be had now
                     _log.error("a worker process cannot be started", error=str(error))
                     return EXIT_HURRIED
@@ -246,6 +247,16 @@ async def _first(
     happening = asyncio.create_task(event.wait())
     await asyncio.wait([task, happening], timeout=limit_s, return_when=asyncio.FIRST_COMPLETED)
     happening.cancel()
+
+
+@contextlib.contextmanager
+def _ctrl_c_blocked() -> Iterator[None]:
+    """A process started meanwhile hears no Ctrl-C until it says what to do about it."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 def _last_words(line: socket.socket) -> str | None:
