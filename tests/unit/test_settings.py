@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -86,6 +88,63 @@ def test_a_bad_value_is_refused_by_the_name_of_its_variable(
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ("concurrency = 0", "concurrency 0 is out of range"),
+        ("concurrency = true", "concurrency True is out of range"),
+        ("retention = 'soon'", "retention='soon' is not a number of seconds"),
+        ("prefix = 5", "prefix 5 is not allowed"),
+        ("redis_url = ''", "redis_url='' is not text"),
+        ("log_level = []", "log_level=[] does not exist"),
+    ],
+)
+def test_a_bad_value_of_the_file_is_refused_by_its_name_and_that_of_the_file(
+    line: str, complaint: str, tmp_path: Path
+) -> None:
+    (tmp_path / "dtq.toml").write_text(line)
+    with pytest.raises(SettingsError) as caught:
+        load({}, {}, tmp_path)
+    assert str(caught.value).startswith(f"{tmp_path}/dtq.toml: {complaint}")
+
+
+@pytest.mark.parametrize(
+    ("given", "pattern"),
+    [
+        ({"concurrency": 0}, "DTQ_CONCURRENCY 0 is out of range"),
+        ({"retention": -1}, "DTQ_RETENTION=-1 is out of range"),
+        ({"concurency": 5}, r"no setting 'concurency' \(from: argument\)"),
+    ],
+)
+def test_a_bad_argument_is_refused_by_its_name(
+    given: dict[str, Any], pattern: str, tmp_path: Path
+) -> None:
+    with pytest.raises(SettingsError, match=pattern):
+        load(given, {}, tmp_path)
+
+
+def test_a_refusal_stays_short_and_printable(tmp_path: Path) -> None:
+    for value in ("x" * 10_000, "9" * 10_000, "\x1b[31m\n" * 100):
+        with pytest.raises(SettingsError) as caught:
+            load({}, {"DTQ_CONCURRENCY": value}, tmp_path)
+        assert len(str(caught.value)) < 120
+        assert str(caught.value).isprintable()
+
+
+def test_a_file_that_cannot_be_read_is_refused_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "dtq.toml"
+    path.write_bytes(b"prefix = '\xff'\n")
+    with pytest.raises(SettingsError, match=r"dtq\.toml cannot be read"):
+        load({}, {}, tmp_path)
+    path.write_text(f"concurrency = {'9' * 10_000}\n")
+    with pytest.raises(SettingsError, match=r"dtq\.toml is not valid TOML"):
+        load({}, {}, tmp_path)
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(SettingsError, match=r"dtq\.toml cannot be read"):
+        load({}, {}, tmp_path)
+
+
 def test_the_project_is_the_nearest_folder_with_a_file_or_data_of_ours(tmp_path: Path) -> None:
     inner = tmp_path / "project" / "src" / "package"
     inner.mkdir(parents=True)
@@ -94,3 +153,18 @@ def test_the_project_is_the_nearest_folder_with_a_file_or_data_of_ours(tmp_path:
     assert project_folder(inner) == (tmp_path / "project").resolve()
     (tmp_path / "project" / "src" / "dtq.toml").touch()
     assert project_folder(inner) == (tmp_path / "project" / "src").resolve()
+
+
+def test_a_folder_above_counts_only_if_it_is_not_a_stranger_who_made_it_a_project(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    inner = tmp_path / "mine"
+    inner.mkdir()
+    (tmp_path / "dtq.toml").touch()
+    assert project_folder(inner) == tmp_path.resolve()
+    if os.getuid() == 0:
+        os.chown(tmp_path / "dtq.toml", 65_534, -1)
+    else:
+        monkeypatch.setattr(os, "getuid", lambda: 65_534)
+    assert project_folder(inner) == inner.resolve()
+    assert project_folder(tmp_path) == tmp_path.resolve()

