@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import replace
@@ -18,19 +17,12 @@ from support.hand import Hand
 
 MakeClient = Callable[..., Any]
 FACES = {"Client": Client, "AsyncClient": BlockingClient}
-_numbers = itertools.count()
-
-
-@pytest.fixture(scope="session")
-def redis_url() -> Iterator[str]:
-    with start_temporary(port=None) as server:
-        yield server.url
 
 
 @pytest.fixture
-def settings(request: pytest.FixtureRequest, redis_url: str) -> Settings:
-    partitions = getattr(request, "param", 1)
-    return Settings(redis_url=redis_url, prefix=f"t{next(_numbers)}", partitions=partitions)
+def settings(request: pytest.FixtureRequest, settings: Settings) -> Settings:
+    """Settings of this test; its parameter is the number of partitions."""
+    return replace(settings, partitions=getattr(request, "param", 1), retry_timeout=10)
 
 
 @pytest.fixture(scope="module")

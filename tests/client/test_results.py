@@ -43,10 +43,11 @@ def test_json_values_come_back_as_they_were(client: Any, hand: Hand, value: Any)
 
 
 def test_a_result_that_is_there_needs_no_time(client: Any, hand: Hand) -> None:
+    before = hand.subscribers()
     handle = client.submit(add, 1)
     hand.run_all(1, 1)
     assert handle.result(timeout=0) == 1
-    assert hand.subscribers() == 0
+    assert hand.subscribers() == before
 
 
 @pytest.mark.parametrize("timeout", [0, 0.1])

@@ -44,10 +44,10 @@ def start_waiting(pool: ThreadPoolExecutor, hand: Hand, *handles: Any) -> list[F
 def test_any_number_of_waiters_share_one_connection(client: Any, hand: Hand) -> None:
     handles = client.submit_many(add, [(number,) for number in range(WAITERS)])
     numbers = {handle.id: number for number, handle in enumerate(handles)}
-    before = hand.connections()
+    before, listening = hand.connections(), hand.subscribers()
     with ThreadPoolExecutor(WAITERS) as pool:
         waiting = start_waiting(pool, hand, *handles)
-        assert hand.subscribers() == 1
+        assert hand.subscribers() == listening + 1
         assert hand.connections() - before < FEW
         for claim in hand.claim(WAITERS):
             hand.succeed(claim, numbers[claim.task_id])
@@ -149,5 +149,5 @@ def test_waiting_leaves_no_trace_in_the_client(client: Any, hand: Hand) -> None:
             each.result(LIMIT_S)
     eventually(
         "the channels to be left",
-        lambda: len(hand.command("PUBSUB", "CHANNELS", f"{hand.store.partitions.prefix}*")) == 1,
+        lambda: not hand.command("PUBSUB", "CHANNELS", f"{hand.store.partitions.prefix}*"),
     )

@@ -6,6 +6,7 @@ import inspect
 
 import pytest
 from redis import exceptions as rx
+from redis.connection import DefaultParser
 
 from dtq_core.connections import redact, resolve_url, translate
 from dtq_core.errors import (
@@ -29,6 +30,9 @@ MAPPED = {
     "NoPermissionError": RedisDeniedError,
     "ExternalAuthProviderError": RedisUnavailableError,
     "OutOfMemoryError": RedisFullError,
+    "MasterDownError": RedisUnavailableError,
+    "ClusterDownError": RedisUnavailableError,
+    "TryAgainError": RedisUnavailableError,
 }
 """Errors of redis-py that mean something of their own to us."""
 
@@ -53,12 +57,9 @@ NEVER_MET = {
     "ChildDeadlockedError": "no redis-py error at all, and no fork inside a command",
     "IncorrectPolicyType": "no such policies",
     "ClusterCrossSlotError": "no cluster yet",
-    "ClusterDownError": "no cluster yet",
     "ClusterError": "no cluster yet",
     "AskError": "no cluster yet",
     "MovedError": "no cluster yet",
-    "TryAgainError": "no cluster yet",
-    "MasterDownError": "no cluster yet",
     "SlotNotCoveredError": "no cluster yet",
     "RedisClusterException": "no cluster yet",
     "CrossSlotTransactionError": "no cluster yet",
@@ -90,14 +91,19 @@ def test_an_error_without_a_meaning_of_its_own_is_a_redis_error(name: str) -> No
     [
         ("OOM command not allowed when used memory > 'maxmemory'.", RedisFullError),
         (
-            "Error running script (call to f_1): @user_script:9: -OOM command not allowed",
+            "ERR Error running script (call to f_1): @user_script:9: -OOM command not allowed",
             RedisFullError,
         ),
+        ("OOM command not allowed when used memory > 'maxmemory'. script: 1", RedisFullError),
         ("READONLY You can't write against a read only replica. script: 1", RedisUnavailableError),
         ("BUSY Redis is busy running a script.", RedisUnavailableError),
         ("LOADING Redis is loading the dataset in memory", RedisUnavailableError),
         ("MISCONF Redis is configured to save RDB snapshots", RedisUnavailableError),
         ("MASTERDOWN Link with MASTER is down", RedisUnavailableError),
+        ("CLUSTERDOWN The cluster is down", RedisUnavailableError),
+        ("TRYAGAIN Multiple keys request during rehashing of slot", RedisUnavailableError),
+        ("ERR max number of clients reached", RedisUnavailableError),
+        ("UNKILLABLE The script has already written", RedisUnavailableError),
         ("NOREPLICAS Not enough good replicas to write.", RedisUnavailableError),
         ("UNBLOCKED force unblock from blocking operation", RedisUnavailableError),
         ("NOAUTH Authentication required.", RedisDeniedError),
@@ -105,11 +111,13 @@ def test_an_error_without_a_meaning_of_its_own_is_a_redis_error(name: str) -> No
         ("NOPERM User dtq has no permissions to run the 'evalsha' command", RedisDeniedError),
         ("WRONGTYPE Operation against a key holding the wrong kind of value", CorruptDataError),
         ("user_script:14: CORRUPT dtq:events is a list, not a stream script: 1", CorruptDataError),
-        ("unknown command 'EVALSHA'", RedisError),
+        ("ERR unknown command 'EVALSHA'", RedisError),
+        ("BUSYGROUP Consumer Group name already exists", RedisError),
+        ("MOVED 3999 127.0.0.1:6381", RedisError),
     ],
 )
 def test_what_a_server_says_decides(text: str, ours: type[RedisError]) -> None:
-    error = translate(rx.ResponseError(text), "there")
+    error = translate(DefaultParser.parse_error(text), "there")
     assert type(error) is ours
     assert "there" in str(error)
 
@@ -126,6 +134,9 @@ def test_an_error_of_the_system_means_unavailable_and_one_line() -> None:
         ("redis://user:secret@host:1/2", "redis://host:1/2"),
         ("rediss://:secret@host", "rediss://host"),
         ("unix://:secret@/run/redis.sock?db=1", "unix:///run/redis.sock"),
+        ("redis://user:se:cr/et@secret@host:1", "redis://host:1"),
+        ("user:secret@host", "host"),
+        ("redis://host:6379", "redis://host:6379"),
     ],
 )
 def test_no_secret_is_shown(url: str, shown: str) -> None:

@@ -51,12 +51,12 @@ class Waiting:
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiters.setdefault(task_id, set()).add(future)
         try:
-            if self._pump is None or self._pump.done():
-                self._pump = asyncio.create_task(self._run(), name="dtq-waiting")
-            elif self._announcements is not None:
-                with contextlib.suppress(RedisError):  # the pump connects again
-                    await self._announcements.subscribe(self._channel(task_id))
             async with asyncio.timeout(timeout_s):
+                if self._pump is None or self._pump.done():
+                    self._pump = asyncio.create_task(self._run(), name="dtq-waiting")
+                elif self._announcements is not None:
+                    with contextlib.suppress(RedisError):  # the pump connects again
+                        await self._announcements.subscribe(self._channel(task_id))
                 await future
         except TimeoutError:
             return False
@@ -96,8 +96,7 @@ class Waiting:
     async def _listen(self) -> None:
         announcements = self._store.announcements()
         try:
-            # A channel that nobody announces on keeps the connection subscribed between waits.
-            await announcements.subscribe(self._store.partitions.all[0].done("none"))
+            await announcements.open()
             self._announcements = announcements  # who comes from now on subscribes by itself
             for task_id in list(self._waiters):
                 await announcements.subscribe(self._channel(task_id))

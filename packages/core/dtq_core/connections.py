@@ -69,6 +69,8 @@ _BY_TYPE: tuple[tuple[type[Exception], type[RedisError]], ...] = (
     (rx.NoPermissionError, RedisDeniedError),
     (rx.OutOfMemoryError, RedisFullError),
     (rx.ReadOnlyError, RedisUnavailableError),
+    (rx.ClusterDownError, RedisUnavailableError),  # MASTERDOWN as well
+    (rx.TryAgainError, RedisUnavailableError),
     (rx.ConnectionError, RedisUnavailableError),
     (rx.TimeoutError, RedisUnavailableError),
     (OSError, RedisUnavailableError),
@@ -86,7 +88,9 @@ def translate(error: Exception, where: str) -> RedisError:
         error: what was raised.
         where: the server, without its password, for the message.
     """
-    text = " ".join(str(error).split()) or type(error).__name__
+    text = " ".join(str(error).split())
+    if not text:
+        text = "no answer in time" if isinstance(error, TimeoutError) else type(error).__name__
     if isinstance(error, rx.NoScriptError):
         return ScriptUnknownError(text)
     for kind, ours in _BY_TYPE:
@@ -360,47 +364,66 @@ class AsyncLink:
     def announcements(self) -> Announcements:
         """Return a subscriber of its own connection."""
         self._enter_loop()
-        return Announcements(self._client.pubsub(), self.where)
+        return Announcements(self._new_connection(), self.where, self._limit_s)
 
 
 class Announcements:
-    """One connection that listens on any number of channels."""
+    """One connection that listens on any number of channels. Once it is lost, it stays so.
 
-    def __init__(self, pubsub: Any, where: str) -> None:
-        """Wrap a subscriber of redis-py.
+    One task may listen while others subscribe.
+    """
+
+    def __init__(self, connection: Any, where: str, limit_s: float) -> None:
+        """Take a connection.
 
         Args:
-            pubsub: from ``redis.asyncio``.
+            connection: a new one of ``redis.asyncio``.
             where: the server, for messages.
+            limit_s: how long the server may take.
         """
-        self._pubsub = pubsub
+        self._connection = connection
         self._where = where
+        self._limit_s = limit_s
+        self._lost = False
+
+    async def open(self) -> None:
+        """Connect. Errors as :meth:`next`."""
+        await self._guard(self._connection.connect())
 
     async def subscribe(self, channel: str) -> None:
-        """Ask to hear a channel; ``next`` says when that holds."""
-        await self._guard(self._pubsub.subscribe(channel))
+        """Ask to hear a channel; ``next`` says when that holds. Errors as :meth:`next`."""
+        await self._send("SUBSCRIBE", channel)
 
     async def unsubscribe(self, channel: str) -> None:
-        """Stop hearing a channel."""
-        await self._guard(self._pubsub.unsubscribe(channel))
+        """Stop hearing a channel. Errors as :meth:`next`."""
+        await self._send("UNSUBSCRIBE", channel)
 
     async def next(self, timeout_s: float) -> tuple[str, str] | None:
         """Return the next (kind, channel), kind being ``subscribe`` or ``message``; None for none.
 
         Raises:
             RedisUnavailableError: when the connection is lost.
+            RedisDeniedError: when the right to listen is missing.
         """
-        message = await self._guard(self._pubsub.get_message(timeout=timeout_s))
-        return None if message is None else (message["type"], message["channel"].decode())
+        heard = await self._guard(self._connection.read_response(timeout=timeout_s), timeout_s)
+        return None if heard is None else (heard[0].decode(), heard[1].decode())
 
     async def close(self) -> None:
         """Close the connection."""
-        await self._guard(self._pubsub.aclose())
+        await self._guard(self._connection.disconnect())
 
-    async def _guard(self, work: Awaitable[Any]) -> Any:
+    async def _send(self, command: str, channel: str) -> None:
+        if self._lost:  # redis-py would connect again, to hear nothing
+            raise RedisUnavailableError(f"Redis at {self._where}: connection lost")
+        await self._guard(self._connection.send_command(command, channel))
+
+    async def _guard(self, work: Awaitable[Any], longer_s: float = 0) -> Any:
         try:
-            return await work
+            async with asyncio.timeout(self._limit_s + longer_s):
+                return await work
         except (rx.RedisError, OSError) as error:
+            self._lost = True
             raise translate(error, self._where) from None
-        except (RuntimeError, AttributeError) as error:  # it met the connection while it was lost
-            raise RedisUnavailableError(f"Redis at {self._where}: {error}") from None
+        except AttributeError:  # of redis-py: another task has just found the connection broken
+            self._lost = True
+            raise RedisUnavailableError(f"Redis at {self._where}: connection lost") from None
