@@ -2,37 +2,28 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from crash.processes import Zygote
 from crash.scene import VISIBILITY_S, Scene
-from dtq_core.embedded import start_temporary
 from dtq_core.settings import Settings
 from support.ledger import check_ledger
-
-_numbers = itertools.count()
 
 MOST_STARTS = range(4)
 """How often a handler may start, whatever is killed; tests are more exact."""
 
 
-@pytest.fixture(scope="session")
-def redis_url() -> Iterator[str]:
-    with start_temporary() as server:
-        yield server.url
-
-
 @pytest.fixture
-def settings(request: pytest.FixtureRequest, redis_url: str) -> Settings:
+def settings(request: pytest.FixtureRequest, settings: Settings) -> Settings:
     """Settings of this test; its parameter is the number of partitions."""
-    return Settings(
-        redis_url=redis_url,
-        prefix=f"c{next(_numbers)}",
+    return replace(
+        settings,
         partitions=getattr(request, "param", 1),
+        retry_timeout=10,
         visibility_timeout=VISIBILITY_S,
         reaper_interval=0.2,
         concurrency=4,

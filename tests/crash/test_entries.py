@@ -37,8 +37,10 @@ def deliver_all(scene: Scene) -> None:
     command = scene.hand.command
     for keys in scene.hand.store.partitions.all:
         stream = keys.stream("default", "normal")
+        if not command("EXISTS", stream):
+            continue
         with contextlib.suppress(RedisError):  # it is there
-            command("XGROUP", "CREATE", stream, GROUP, "0", "MKSTREAM")
+            command("XGROUP", "CREATE", stream, GROUP, "0")
         command("XREADGROUP", "GROUP", GROUP, DEAD, "COUNT", 100, "STREAMS", stream, ">")
 
 

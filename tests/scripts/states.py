@@ -3,69 +3,56 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from dtq_core.record import Claim
 from dtq_core.states import Status
 from scripts.table import LONG_MS, Table
 
-OTHER = "other"
-"""A worker that is not the one under test."""
+Made = tuple[str, Claim | None]
+"""The task, and the claim that is or was held."""
 
 
-def scheduled(table: Table) -> tuple[str, Claim | None]:
-    return table.submit(delay=600), None
+def scheduled(table: Table, **options: Any) -> Made:
+    return table.submit(delay=600, **options), None
 
 
-def queued(table: Table) -> tuple[str, Claim | None]:
-    return table.submit(), None
+def queued(table: Table, **options: Any) -> Made:
+    return table.submit(**options), None
 
 
-def running(table: Table) -> tuple[str, Claim | None]:
-    task_id = table.submit()
-    return task_id, table.claim()
+def running(table: Table, **options: Any) -> Made:
+    return table.submit(**options), table.claim()
 
 
-def retrying(table: Table) -> tuple[str, Claim | None]:
-    task_id, claim = running(table)
-    assert claim is not None
-    table.retry(claim, LONG_MS)
-    return task_id, claim
+def _ended(end: Callable[[Table, Claim], object], **fixed: Any) -> Callable[..., Made]:
+    def make(table: Table, **options: Any) -> Made:
+        task_id = table.submit(**fixed, **options)
+        claim = table.claim()
+        end(table, claim)
+        return task_id, claim
+
+    return make
 
 
-def succeeded(table: Table) -> tuple[str, Claim | None]:
-    task_id, claim = running(table)
-    assert claim is not None
-    table.succeed(claim)
-    return task_id, claim
-
-
-def failed(table: Table) -> tuple[str, Claim | None]:
-    task_id = table.submit(dead_letter=False)
-    claim = table.claim()
-    table.fail(claim)
-    return task_id, claim
-
-
-def dead_lettered(table: Table) -> tuple[str, Claim | None]:
-    task_id, claim = running(table)
-    assert claim is not None
-    table.fail(claim)
-    return task_id, claim
-
-
-def cancelled(table: Table) -> tuple[str, Claim | None]:
-    task_id = table.submit()
+def cancelled(table: Table, **options: Any) -> Made:
+    task_id = table.submit(**options)
     table.cancel(task_id)
     return task_id, None
 
 
-def expired(table: Table) -> tuple[str, Claim | None]:
+def expired(table: Table) -> Made:
     task_id = table.submit(ttl=0)
     table.expire()
     return task_id, None
 
 
-MAKERS: dict[Status, Callable[[Table], tuple[str, Claim | None]]] = {
+retrying = _ended(lambda table, claim: table.retry(claim, LONG_MS))
+succeeded = _ended(lambda table, claim: table.succeed(claim))
+failed = _ended(lambda table, claim: table.fail(claim), dead_letter=False)
+dead_lettered = _ended(lambda table, claim: table.fail(claim))
+
+MAKERS: dict[Status, Callable[..., Made]] = {
     Status.SCHEDULED: scheduled,
     Status.QUEUED: queued,
     Status.RUNNING: running,

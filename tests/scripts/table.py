@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypeVar
 
 from dtq_core import reads
-from dtq_core.calls import Ended, Submitted, Taken
+from dtq_core.calls import Abandoned, Beat, Call, Ended, Lead, Promoted, Submitted, Taken
 from dtq_core.decide import Finish, Release
 from dtq_core.keyspace import bands_of
 from dtq_core.limits import Band
 from dtq_core.outcome import ErrorInfo
-from dtq_core.record import Attempt, Claim, Options, SubmissionForm
+from dtq_core.record import Attempt, Claim, Options, Submission, SubmissionForm
+from dtq_core.scripts import Code
 from dtq_core.states import Status
 from dtq_core.store import Store
+from support.clock import Clock
+from support.keys import names_of
+
+T = TypeVar("T")
 
 QUEUE = "q"
 PAYLOAD = b"[[1],{}]"
@@ -25,36 +31,46 @@ LONG_MS = 600_000
 class Table:
     """One partition and everything that acts on it."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, clock: Clock | None = None) -> None:
         self.store = store
+        self.clock = clock
         self.keys = store.partitions.all[0]
         self.calls = store.calls[0]
         self.bands = bands_of([QUEUE])
         self._cursors = [b"0-0"] * len(self.bands)
 
+    def run(self, call: Call[T]) -> T:
+        """Run a call, under the clock of the test where it has one."""
+        if self.clock is not None:
+            call = replace(call, script=self.clock.under(call.script))
+        return self.store.run(call)
+
     # what clients do
 
     def submission(
         self, payload: bytes = PAYLOAD, task_id: str | None = None, **options: Any
-    ) -> Any:
+    ) -> Submission:
         made = Options(**{"queue": QUEUE, **options})
         new_id = task_id or self.store.partitions.new_id()
         form = SubmissionForm("name", made, self.store.settings)
         return form.submission(new_id, payload)
 
-    def submit_all(self, *submissions: Any) -> list[Submitted]:
-        return self.store.run(self.calls.submit(submissions))
+    def submit_all(self, *submissions: Submission) -> list[Submitted]:
+        return self.run(self.calls.submit(submissions))
 
     def submit(self, payload: bytes = PAYLOAD, **options: Any) -> str:
         return self.submit_all(self.submission(payload, **options))[0].task_id
 
     def cancel(self, *task_ids: str) -> list[Ended]:
-        return self.store.run(self.calls.cancel(task_ids, "because"))
+        return self.run(self.calls.cancel(task_ids, "because"))
+
+    def watch(self, *task_ids: str) -> list[Ended]:
+        return self.run(self.calls.watch(task_ids))
 
     # what workers do
 
     def take(self, worker: str = "w1", slots: int = 10) -> Taken:
-        return self.store.run(self.calls.claim(worker, slots, self.bands))
+        return self.run(self.calls.claim(worker, slots, self.bands))
 
     def claim(self, worker: str = "w1") -> Claim:
         taken = self.take(worker, 1)
@@ -63,16 +79,16 @@ class Table:
 
     def reclaim(self, worker: str = "w2", slots: int = 10, idle_ms: int = LONG_MS) -> Taken:
         call = self.calls.reclaim(worker, slots, idle_ms, self.bands, self._cursors)
-        taken = self.store.run(call)
+        taken = self.run(call)
         self._cursors = taken.cursors
         return taken
 
     def adopt(self, worker: str = "w1", *known: Claim) -> Taken:
         entries = [claim.entry for claim in known]
-        return self.store.run(self.calls.adopt(worker, entries, self.bands))
+        return self.run(self.calls.adopt(worker, entries, self.bands))
 
     def finish(self, *finishes: Finish) -> list[Ended]:
-        return self.store.run(self.calls.finish(finishes))
+        return self.run(self.calls.finish(finishes))
 
     def succeed(self, claim: Claim) -> Ended:
         return self.finish(Finish.succeeded(claim, b'"done"', LONG_MS))[0]
@@ -85,22 +101,28 @@ class Table:
 
     def release(self, claim: Claim, delay_ms: int = 0) -> Ended:
         what = Release.later(claim, "later", delay_ms) if delay_ms else Release.now(claim, "now")
-        return self.store.run(self.calls.release([what]))[0]
+        return self.run(self.calls.release([what]))[0]
 
-    def renew(self, claim: Claim, worker: str = "w1", progress: bytes = b"") -> Any:
+    def renew(self, claim: Claim, worker: str = "w1", progress: bytes = b"") -> Code:
         lease = (claim.task_id, claim.lease, progress)
-        return self.store.run(self.calls.renew(worker, [lease]))[0]
+        return self.run(self.calls.renew(worker, [lease]))[0]
 
-    def abandon(self, worker: str = "w1") -> Any:
-        return self.store.run(self.calls.abandon(worker, self.bands))
+    def abandon(self, worker: str = "w1") -> Abandoned:
+        return self.run(self.calls.abandon(worker, self.bands))
+
+    def beat(self, worker: str = "w1", visibility_ms: int = 1000) -> Beat:
+        return self.run(self.calls.beat(worker, LONG_MS, visibility_ms, {"host": "h"}))
 
     # what the scheduler does
 
-    def promote(self, schedule: str) -> Any:
-        return self.store.run(self.calls.promote(schedule))
+    def promote(self, schedule: str) -> Promoted:
+        return self.run(self.calls.promote(schedule))
 
-    def expire(self) -> Any:
-        return self.store.run(self.calls.expire())
+    def expire(self) -> Promoted:
+        return self.run(self.calls.expire())
+
+    def lead(self, scheduler: str, lease_ms: int = LONG_MS) -> Lead:
+        return self.run(self.calls.lead(scheduler, lease_ms))
 
     # what is seen
 
@@ -147,11 +169,22 @@ class Table:
         return {name: getattr(info, name) for name in info.__struct_fields__ if name != "queue"}
 
     def snapshot(self) -> dict[str, Any]:
-        """Every key of the prefix: what it holds, and whether it has a TTL."""
-        found = self.redis("KEYS", f"{self.keys.prefix}:*")
-        return {key.decode(): (self._content(key), self.ttl(key) >= 0) for key in sorted(found)}
+        """Every key, the prefix left out: what it holds, and whether it has a TTL."""
+        start = f"{self.keys.prefix}:"
+        return {
+            name.removeprefix(start): (self._content(name), self.ttl(name) >= 0)
+            for name in names_of(self.store, self.keys)
+        }
 
-    def _content(self, key: bytes) -> Any:
+    def changed(self, before: dict[str, Any], task_id: str) -> set[str]:
+        """Which keys differ from a snapshot, each by the first part of its name."""
+        after = self.snapshot()
+        names = {name for name in before | after if before.get(name) != after.get(name)}
+        others = {name for name in names if "task:" in name and not name.endswith(task_id)}
+        assert not others, f"another task's: {others}"
+        return {name.partition(":")[0] for name in names}
+
+    def _content(self, key: str) -> Any:
         kind = self.redis("TYPE", key)
         if kind == b"stream":
             return self._stream_content(key)
@@ -164,7 +197,7 @@ class Table:
         }
         return self.redis(*commands[kind])
 
-    def _stream_content(self, key: bytes) -> Any:
+    def _stream_content(self, key: str) -> Any:
         entries = self.redis("XRANGE", key, "-", "+")
         if not self.redis("XINFO", "GROUPS", key):
             return entries, None

@@ -6,9 +6,12 @@ from collections.abc import Callable
 
 import pytest
 
-from dtq_core.errors import CorruptDataError, RedisFullError
+from dtq_core.decide import Finish, Release
+from dtq_core.errors import CorruptDataError
+from dtq_core.record import DEFAULT_RETENTION_MS, Claim
 from dtq_core.scripts import Code
 from dtq_core.states import Status
+from scripts.states import MAKERS
 from scripts.table import LONG_MS, Table
 
 
@@ -18,22 +21,30 @@ def _make_foreign(table: Table, key: str) -> None:
     table.redis(*command)
 
 
-SHARED: dict[str, list[str]] = {
-    "submit": ["delay_schedule", "expiry", "queues", "events"],
-    "claim": ["events", "dlq", "expiry"],
-    "reclaim": ["events", "dlq", "expiry"],
-    "adopt": ["events", "dlq", "expiry"],
-    "finish": ["events", "dlq", "expiry", "retry_schedule"],
-    "release": ["events", "delay_schedule", "expiry"],
-    "cancel": ["events", "delay_schedule", "retry_schedule", "expiry"],
-    "promote": ["events", "dlq", "delay_schedule", "retry_schedule", "expiry"],
-    "expire": ["events", "dlq", "delay_schedule", "retry_schedule", "expiry"],
+WAITING_KEYS = {"delay_schedule", "retry_schedule"}
+REFUSED_FOR: dict[str, set[str]] = {
+    "submit": {"events", "expiry", "delay_schedule", "queues"},
+    "claim": {"events", "expiry", "dlq"},
+    "reclaim": {"events", "expiry", "dlq"},
+    "adopt": {"events", "expiry", "dlq"},
+    "finish": {"events", "expiry", "dlq", "retry_schedule"},
+    "release": {"events", "expiry", "dlq", "delay_schedule"},
+    "cancel": {"events", "expiry", "dlq", *WAITING_KEYS},
+    "promote": {"events", "expiry", "dlq", *WAITING_KEYS},
+    "expire": {"events", "expiry", "dlq", *WAITING_KEYS},
+    "abandon": {"workers"},
+    "beat": {"workers"},
+    "lead": {"leader"},
+    "renew": set(),
+    "watch": set(),
 }
+"""For which foreign keys a script refuses the whole call. It never looks at the others."""
+
+SHARED = sorted(set.union(*REFUSED_FOR.values()))
 
 
-@pytest.mark.parametrize(
-    ("script", "name"), [(script, name) for script, names in SHARED.items() for name in names]
-)
+@pytest.mark.parametrize("name", SHARED)
+@pytest.mark.parametrize("script", REFUSED_FOR)
 def test_a_foreign_shared_key_refuses_the_call_and_nothing_is_written(
     script: str, name: str, table: Table
 ) -> None:
@@ -51,12 +62,191 @@ def test_a_foreign_shared_key_refuses_the_call_and_nothing_is_written(
         "cancel": lambda: table.cancel(delayed),
         "promote": lambda: table.promote("delay"),
         "expire": lambda: table.expire(),
+        "abandon": lambda: table.abandon("w1"),
+        "beat": lambda: table.beat("w1"),
+        "lead": lambda: table.lead("s1"),
+        "renew": lambda: table.renew(claim, progress=b"1"),
+        "watch": lambda: table.watch(delayed),
     }
-    _make_foreign(table, getattr(table.keys, name))
+    key = getattr(table.keys, name)
+    _make_foreign(table, key)
     before = table.snapshot()
-    with pytest.raises(CorruptDataError):
+    if name not in REFUSED_FOR[script]:
+        acts[script]()
+        assert table.redis("LRANGE", key, 0, -1) == [b"foreign"]
+        return
+    with pytest.raises(CorruptDataError, match="CORRUPT"):
         acts[script]()
     assert table.snapshot() == before
+
+
+def test_a_foreign_heartbeat_refuses_the_beat_and_hides_no_worker(table: Table) -> None:
+    _make_foreign(table, table.keys.worker("w1"))
+    table.redis("ZADD", table.keys.workers, 1, "w1")
+    before = table.snapshot()
+    with pytest.raises(CorruptDataError, match="is a list, not a hash"):
+        table.beat("w1")
+    assert table.snapshot() == before
+    assert table.beat("w2", visibility_ms=7).visibility_ms == 7
+
+
+BROKEN: dict[str, tuple[object, ...]] = {
+    "no status of ours": ("HSET", "status", "ODD"),
+    "no status": ("HDEL", "status"),
+    "a queue that is no name": ("HSET", "queue", b"\xff q"),
+    "no queue": ("HDEL", "queue"),
+    "no such band": ("HSET", "band", "urgent"),
+    "no attempt": ("HDEL", "attempt"),
+    "an entry that is none": ("HSET", "entry_id", "soon"),
+    "an entry beyond all numbers": ("HSET", "entry_id", "9" * 20 + "-0"),
+    "no entry": ("HDEL", "entry_id"),
+    "no worker": ("HDEL", "worker"),
+    "a worker that is no name": ("HSET", "worker", '"'),
+    "no lease": ("HDEL", "lease"),
+    "another type": (),
+}
+"""What may be wrong with the record of a running task."""
+
+
+def _break(table: Table, task_id: str, how: str) -> None:
+    key = table.keys.task(task_id)
+    if BROKEN[how]:
+        command, *rest = BROKEN[how]
+        table.redis(command, key, *rest)
+    else:
+        _make_foreign(table, key)
+
+
+def _two_running(table: Table) -> tuple[Claim, Claim]:
+    table.submit_all(table.submission(), table.submission())
+    bad, good = table.take("w1").claims
+    return bad, good
+
+
+ON_TWO: dict[str, tuple[Code, Callable[[Table, Claim, Claim], list[Code]]]] = {
+    "submit": (
+        Code.AGAIN,
+        lambda table, *two: [
+            answer.code
+            for answer in table.submit_all(*(table.submission(task_id=c.task_id) for c in two))
+        ],
+    ),
+    "finish": (
+        Code.OK,
+        lambda table, *two: [
+            answer.code
+            for answer in table.finish(*(Finish.succeeded(c, b"1", LONG_MS) for c in two))
+        ],
+    ),
+    "release": (
+        Code.OK,
+        lambda table, *two: [
+            answer.code
+            for answer in table.run(table.calls.release([Release.now(c, "now") for c in two]))
+        ],
+    ),
+    "renew": (
+        Code.OK,
+        lambda table, *two: table.run(
+            table.calls.renew("w1", [(c.task_id, c.lease, b"1") for c in two])
+        ),
+    ),
+    "cancel": (
+        Code.REQUESTED,
+        lambda table, *two: [answer.code for answer in table.cancel(*(c.task_id for c in two))],
+    ),
+    "watch": (
+        Code.OK,
+        lambda table, *two: [answer.code for answer in table.watch(*(c.task_id for c in two))],
+    ),
+}
+
+
+@pytest.mark.parametrize("how", BROKEN)
+@pytest.mark.parametrize("script", ON_TWO)
+def test_a_broken_record_is_refused_untouched_and_its_neighbour_goes_on(
+    script: str, how: str, table: Table
+) -> None:
+    bad, good = _two_running(table)
+    _break(table, bad.task_id, how)
+    before = table.snapshot()[f"task:{bad.task_id}"]
+    right, act = ON_TWO[script]
+    assert act(table, bad, good) == [Code.CORRUPT, right]
+    assert table.snapshot()[f"task:{bad.task_id}"] == before
+
+
+@pytest.mark.parametrize("how", ["an entry that is none", "no entry"])
+def test_a_waiting_record_without_its_entry_is_refused_or_moved_aside(
+    how: str, table: Table
+) -> None:
+    two = (table.submission() for _ in range(2))
+    bad, good = (answer.task_id for answer in table.submit_all(*two))
+    _break(table, bad, how)
+    before = table.snapshot()
+    assert table.cancel(bad)[0].code is Code.CORRUPT
+    assert table.expire().moved == 0
+    assert table.snapshot() == before
+    taken = table.take()
+    assert ([claim.task_id for claim in taken.claims], taken.corrupt) == ([good], 1)
+
+
+@pytest.mark.parametrize("how", BROKEN)
+@pytest.mark.parametrize("script", ["claim", "reclaim", "adopt"])
+def test_a_broken_record_is_moved_aside_and_its_neighbour_is_taken(
+    script: str, how: str, table: Table
+) -> None:
+    bad, good = _two_running(table)
+    _break(table, bad.task_id, how)
+    before = table.snapshot()[f"task:{bad.task_id}"]
+    if script == "claim":  # their group is gone: both come as new, the good one stays with w1
+        table.redis("XGROUP", "DESTROY", table.stream(), "workers")
+    acts = {"claim": table.take, "reclaim": lambda: table.reclaim(idle_ms=0), "adopt": table.adopt}
+    taken = acts[script]()
+    assert (taken.corrupt, taken.absorbed) == (1, 0)
+    assert [claim.task_id for claim in taken.claims] == (
+        [] if script == "claim" else [good.task_id]
+    )
+    assert (table.length(), table.pending()) == (1, 1)
+    assert table.snapshot()[f"task:{bad.task_id}"] == before
+    ((_, fields),) = table.redis("XRANGE", table.keys.dlq, "-", "+")
+    assert bad.task_id.encode() in fields
+    assert table.events().count("TASK_CORRUPT") == 1
+
+
+@pytest.mark.parametrize("part", ["stream", "stats", "wake"])
+@pytest.mark.parametrize("script", ["submit", "finish", "release", "cancel"])
+def test_a_foreign_key_of_the_queue_refuses_what_would_write_to_it(
+    script: str, part: str, table: Table
+) -> None:
+    two = _two_running(table)
+    key = table.stream() if part == "stream" else getattr(table.keys, part)("q")
+    _make_foreign(table, key)
+    before = table.snapshot()
+    assert ON_TWO[script][1](table, *two) == [Code.CORRUPT, Code.CORRUPT]
+    assert table.snapshot() == before
+
+
+@pytest.mark.parametrize("part", ["stream", "stats", "wake"])
+@pytest.mark.parametrize("script", ["reclaim", "adopt", "abandon"])
+def test_a_foreign_key_of_one_queue_hides_no_work_of_another(
+    script: str, part: str, table: Table
+) -> None:
+    blocked, other = table.submission(), table.submission(queue="good")
+    bands = [("q", "normal"), ("good", "normal")]
+    table.submit_all(blocked, other)
+    assert len(table.run(table.calls.claim("w1", 10, bands)).claims) == 2
+    key = table.stream() if part == "stream" else getattr(table.keys, part)("q")
+    _make_foreign(table, key)
+    if script == "abandon":
+        assert table.run(table.calls.abandon("w1", bands)) == (1, 0)
+        return
+    calls = {
+        "reclaim": table.calls.reclaim("w2", 10, 0, bands, [b"0-0", b"0-0"]),
+        "adopt": table.calls.adopt("w1", [], bands),
+    }
+    taken = table.run(calls[script])
+    assert [claim.task_id for claim in taken.claims] == [other.task_id]
+    assert taken.corrupt == 1
 
 
 @pytest.mark.parametrize("part", ["stream", "stats", "wake"])
@@ -145,29 +335,6 @@ def test_a_foreign_idempotency_record_refuses_that_submission_alone(table: Table
     assert [answer.code for answer in answers] == [Code.CORRUPT, Code.OK]
 
 
-def test_a_full_server_refuses_whole_calls_and_nothing_is_half_written(table: Table) -> None:
-    table.submit()
-    claim = table.claim()
-    table.redis("CONFIG", "SET", "maxmemory", 1)
-    try:
-        before = table.snapshot()
-        for act in (table.submit, lambda: table.succeed(claim), lambda: table.retry(claim)):
-            with pytest.raises(RedisFullError):
-                act()
-        assert table.snapshot() == before
-    finally:
-        table.redis("CONFIG", "SET", "maxmemory", 0)
-    assert table.succeed(claim).code is Code.OK
-
-
-def test_scripts_survive_an_emptied_script_cache(table: Table) -> None:
-    task_id = table.submit()
-    for act in (table.claim, lambda: table.cancel(task_id), table.expire):
-        table.redis("SCRIPT", "FLUSH")
-        act()
-    assert table.record(task_id)["cancel_requested"]
-
-
 def test_counters_agree_with_a_recount(table: Table) -> None:
     for number in range(40):
         options = [{}, {"delay": 600}, {"ttl": 0}, {"dead_letter": False}][number % 4]
@@ -199,3 +366,91 @@ def test_a_counter_that_is_no_number_stops_no_script(table: Table) -> None:
     task_id = table.submit()
     assert table.succeed(table.claim()).code is Code.OK
     assert (table.status(task_id), table.length()) == (Status.SUCCEEDED, 0)
+
+
+def test_heartbeats_and_cancels_survive_a_count_of_cancels_that_is_none(table: Table) -> None:
+    table.beat("w1")
+    first, second = table.submit(), table.submit()
+    table.take("w1")
+    table.redis("HSET", table.keys.worker("w1"), "cancels", "many")
+    assert table.cancel(first)[0].code is Code.REQUESTED
+    assert table.beat("w1").cancels == 0
+    table.cancel(second)
+    assert table.beat("w1").cancels == 1
+
+
+@pytest.mark.parametrize("broken", [("ttl_ms", "soon"), ("ttl_ms", "1.5"), ("ttl_ms", "9" * 30)])
+def test_an_idempotency_record_with_a_broken_ttl_stops_no_outcome(
+    broken: tuple[str, str], table: Table
+) -> None:
+    task_id = table.submit(idempotency_key="k")
+    key = table.keys.idempotency("k")
+    table.redis("HSET", key, *broken)
+    assert table.succeed(table.claim()).code is Code.OK
+    assert (table.status(task_id), table.length()) == (Status.SUCCEEDED, 0)
+    assert 0 < table.ttl(key) <= DEFAULT_RETENTION_MS
+
+
+def test_an_idempotency_record_without_a_state_still_leads_to_its_task(table: Table) -> None:
+    task_id = table.submit(idempotency_key="k")
+    table.redis("HDEL", table.keys.idempotency("k"), "state")
+    answer = table.submit_all(table.submission(idempotency_key="k"))[0]
+    assert answer == (Code.DUPLICATE, task_id, "")
+
+
+@pytest.mark.parametrize(
+    "replace", [("SET", "foreign"), ("HSET", "task", "f" * 32, "state", "processing")]
+)
+def test_an_idempotency_record_of_another_is_left_alone(
+    replace: tuple[str, ...], table: Table
+) -> None:
+    task_id = table.submit(idempotency_key="k")
+    claim = table.claim()
+    key = table.keys.idempotency("k")
+    command, *rest = replace
+    table.redis("DEL", key)
+    table.redis(command, key, *rest)
+    before = table.snapshot()["idem:k"]
+    assert table.succeed(claim).code is Code.OK
+    assert table.status(task_id) is Status.SUCCEEDED
+    assert table.snapshot()["idem:k"] == before
+
+
+@pytest.mark.parametrize("part", ["stats", "wake"])
+def test_a_task_of_a_blocked_queue_expires_once_it_is_mended(part: str, timed: Table) -> None:
+    blocked, other = timed.submit(ttl=1), timed.submit(ttl=1, queue="good")
+    _make_foreign(timed, getattr(timed.keys, part)("q"))
+    assert timed.clock is not None
+    timed.clock.turn(1000)
+    assert timed.expire().moved == 1
+    assert (timed.status(blocked), timed.status(other)) == (Status.QUEUED, Status.EXPIRED)
+    timed.redis("DEL", getattr(timed.keys, part)("q"))
+    timed.clock.turn(60_000)
+    assert timed.expire().moved == 1
+    assert timed.status(blocked) is Status.EXPIRED
+
+
+@pytest.mark.parametrize("schedule", ["retry", "delay"])
+def test_a_bad_member_of_a_schedule_does_not_stop_those_behind_it(
+    schedule: str, table: Table
+) -> None:
+    key = getattr(table.keys, f"{schedule}_schedule")
+    status = Status.RETRYING if schedule == "retry" else Status.SCHEDULED
+    task_id, _ = MAKERS[status](table)
+    table.redis("ZADD", key, 1, "no-such-task", 2, "foreign", 3, task_id)
+    table.redis("SET", table.keys.task("foreign"), "not ours")
+    done = table.promote(schedule)
+    assert (done.moved, done.bad) == (1, 1)
+    assert table.status(task_id) is Status.QUEUED
+    assert table.redis("ZCARD", key) == 0
+    assert "TASK_CORRUPT" in table.events()
+
+
+@pytest.mark.parametrize("part", ["stats", "wake"])
+def test_a_foreign_key_of_the_queue_does_not_cost_a_running_task_its_lease(
+    part: str, table: Table
+) -> None:
+    table.submit()
+    claim = table.claim()
+    _make_foreign(table, getattr(table.keys, part)("q"))
+    assert table.renew(claim) is Code.OK

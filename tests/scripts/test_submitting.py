@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import pytest
+
 from dtq_core.scripts import Code
 from dtq_core.states import Status
 from scripts.table import LONG_MS, Table
 
+pytestmark = pytest.mark.ledger_checked
+
 
 def test_a_waiting_task_has_exactly_these_keys(table: Table) -> None:
     task_id = table.submit()
-    prefix = table.keys.prefix
     assert set(table.snapshot()) == {
-        f"{prefix}:{name}"
-        for name in (f"task:{task_id}", "stream:q:normal", "events", "queues", "stats:q", "wake:q")
+        *(f"task:{task_id}", "stream:q:normal", "events", "queues", "stats:q", "wake:q")
     }
     record = table.record(task_id)
     assert record.pop("entry_id")
@@ -98,10 +100,13 @@ def test_a_key_with_another_request_is_a_conflict_and_writes_nothing(table: Tabl
 
 def test_a_key_whose_task_was_deleted_is_free(table: Table) -> None:
     gone = table.submit(idempotency_key="k")
-    table.redis("DEL", table.keys.task(gone))
+    table.succeed(table.claim())
+    for key in (table.keys.task(gone), table.keys.attempts(gone), table.keys.result(gone)):
+        table.redis("DEL", key)
     again = table.submit_all(table.submission(idempotency_key="k"))[0]
     assert again.code is Code.OK
     assert table.redis("HGET", table.keys.idempotency("k"), "task").decode() == again.task_id
+    assert table.ttl(table.keys.idempotency("k")) == -1
 
 
 def test_two_submissions_of_one_batch_under_one_key_are_one_task(table: Table) -> None:
@@ -155,12 +160,11 @@ def test_cancel_says_what_it_found(table: Table) -> None:
 
 
 def test_a_cancel_tells_the_worker_by_its_next_heartbeat(table: Table) -> None:
-    beat = table.calls.beat("w1", LONG_MS, 1000, {"host": "h"})
-    assert table.store.run(beat).cancels == 0
+    assert table.beat("w1").cancels == 0
     task_id = table.submit()
     table.claim("w1")
     table.cancel(task_id)
-    assert table.store.run(beat).cancels == 1
+    assert table.beat("w1").cancels == 1
 
 
 def test_asked_to_cancel_a_task_may_still_succeed_but_is_not_tried_again(table: Table) -> None:

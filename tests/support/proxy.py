@@ -104,7 +104,7 @@ class Proxy:
         self._thread.join()
         self._listener.close()
         for pair in self._pairs:
-            pair.join()
+            pair.close()
 
     def _accept(self) -> None:
         while True:
@@ -114,7 +114,6 @@ class Proxy:
                 return
             with self._lock:
                 if not self._away and (server := _connect(self._target)) is not None:
-                    self._pairs = [pair for pair in self._pairs if pair.open]
                     self._pairs.append(_Pair(client, server, self))
                 else:
                     client.close()
@@ -135,25 +134,23 @@ class _Pair:
         for thread in self._threads:
             thread.start()
 
-    @property
-    def open(self) -> bool:
-        return any(thread.is_alive() for thread in self._threads)
-
     def cut(self) -> None:
         for side in (self._client, self._server):
             with contextlib.suppress(OSError):
                 side.shutdown(socket.SHUT_RDWR)
 
-    def join(self) -> None:
+    def close(self) -> None:
+        """Give the sockets back, after both threads have ended: nobody else gets their numbers."""
+        self.cut()
         for thread in self._threads:
             thread.join()
+        self._client.close()
+        self._server.close()
 
     def _run(self, work: Callable[[], None]) -> None:
         with contextlib.suppress(OSError):
             work()
         self.cut()
-        self._client.close()
-        self._server.close()
 
     def _pass_requests(self) -> None:
         reader = hiredis.Reader()

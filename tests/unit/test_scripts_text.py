@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+import string
 from importlib import resources
 from pathlib import Path
 
 import pytest
 
 from dtq_core import scripts
+from dtq_core.errors import InvalidNameError
 from dtq_core.keyspace import GROUP, OVERDUE, Keyspace
-from dtq_core.limits import MAX_WAKE_TOKENS, Band
+from dtq_core.limits import MAX_WAKE_TOKENS, Band, check_name
 from dtq_core.record import DEFAULT_RETENTION_MS
 from dtq_core.scripts import Code, Script
 from dtq_core.states import TERMINAL, TRANSITIONS, Status
@@ -30,6 +32,19 @@ def test_a_script_says_what_it_takes_does_and_answers(name: str) -> None:
     targets = {move.target for move in TRANSITIONS if move.script == name}
     missing = [target for target in targets if target not in header]
     assert not missing or "no move" in header
+
+
+@pytest.mark.parametrize("name", MAIN)
+def test_a_script_names_every_code_that_it_answers(name: str) -> None:
+    header, _, body = MAIN[name].partition("]]")
+    answered = {code.name for code in Code if re.search(rf"\b{code.name}\b", body)}
+    assert answered <= set(re.findall(r"[A-Z]+", header))
+    assert not answered or re.search(r"^-- @include .*\bcodes\b", body, re.MULTILINE)
+
+
+def test_every_code_is_answered_by_somebody() -> None:
+    bodies = "".join(text.partition("]]")[2] for text in MAIN.values())
+    assert [code.name for code in Code if not re.search(rf"\b{code.name}\b", bodies)] == []
 
 
 def test_every_file_is_loaded_and_every_loaded_script_has_a_file() -> None:
@@ -59,8 +74,14 @@ def test_a_shared_step_is_there_once(name: str) -> None:
 
 
 def test_only_one_step_writes_a_status() -> None:
-    writes = re.compile(r"'HSET'[^\n]*'status'|HSETNX[^\n]*'status'")
-    assert [name for name, text in {**MAIN, **LIB}.items() if writes.search(text)] == ["move"]
+    lines = [
+        (name, line)
+        for name, text in {**MAIN, **LIB}.items()
+        for line in text.splitlines()
+        if re.search("""['"]status['"]""", line)
+    ]
+    assert [name for name, line in lines if "local FIELDS" not in line] == ["move"]
+    assert all("'HMGET', task_key(id), unpack(FIELDS)" in MAIN[n] for n, _ in lines if n != "move")
 
 
 def test_no_script_decodes_what_users_gave() -> None:
@@ -129,5 +150,19 @@ def test_statuses_are_sorted_the_same_on_both_sides() -> None:
     assert set(Status) == waiting | TERMINAL | {Status.RUNNING}
 
 
-def test_the_bands_that_python_knows_are_all_there_are() -> None:
-    assert list(Band) == ["critical", "high", "normal", "low"]
+def test_bands_are_the_same_on_both_sides() -> None:
+    (inside,) = re.findall(r"local BANDS = {([^}]+)}", LIB["keys"])
+    assert re.findall(r"(\w+) = true", inside) == list(Band)
+
+
+def _is_name(text: str) -> bool:
+    try:
+        return check_name("name", text) == text
+    except InvalidNameError:
+        return False
+
+
+def test_a_name_is_the_same_on_both_sides() -> None:
+    assert "'^[%w_.%-]+$'" in LIB["task"]
+    lua = {*string.ascii_letters, *string.digits, *"_.-"}
+    assert {chr(n) for n in range(256) if _is_name(chr(n))} == lua

@@ -6,6 +6,7 @@ Answers {moved, left}, {0, 0} for a worker that is alive; call again while some 
 where nothing is pending, tested in this same step: deleting a consumer destroys its pending list.
 ]]
 -- @include guard wake entry
+guard(WORKERS, 'zset')
 local worker, moved, left = ARGV[1], 0, 0
 local function abandon_band(queue, band)
   local stream = stream_key(queue, band)

@@ -7,12 +7,13 @@ Answers {cancels asked for so far, longest visibility timeout ms of all live wor
 guard(WORKERS, 'zset')
 guard(worker_key(ARGV[1]), 'hash')
 local key = worker_key(ARGV[1])
+local cancels = tonumber(string.match(redis.call('HGET', key, 'cancels') or '', '^%d+$') or 0)
 redis.call('ZADD', WORKERS, NOW, ARGV[1])
-redis.call('HSET', key, 'seen_ms', NOW, 'visibility_ms', ARGV[3], unpack(ARGV, 4))
+redis.call('HSET', key, 'seen_ms', NOW, 'visibility_ms', ARGV[3], 'cancels', cancels, unpack(ARGV, 4))
 redis.call('PEXPIRE', key, ARGV[2])
 local longest = tonumber(ARGV[3])
 for _, other in ipairs(redis.call('ZRANGE', WORKERS, 0, -1)) do
   local visibility = redis.pcall('HGET', worker_key(other), 'visibility_ms')
   if type(visibility) == 'string' then longest = math.max(longest, tonumber(visibility) or 0) end
 end
-return {redis.call('HINCRBY', key, 'cancels', 0), longest}
+return {cancels, longest}

@@ -11,7 +11,7 @@ local function request_cancel(task)
   publish_event('TASK_CANCEL_REQUESTED', task.id, task.queue, task.attempt, ARGV[2])
   -- The worker looks at this counter with every heartbeat. A task of a dead worker is left to reclaim.
   if task.worker and redis.pcall('HEXISTS', worker_key(task.worker), 'cancels') == 1 then
-    redis.call('HINCRBY', worker_key(task.worker), 'cancels', 1)
+    redis.pcall('HINCRBY', worker_key(task.worker), 'cancels', 1) -- no number: the next heartbeat mends it
   end
 end
 

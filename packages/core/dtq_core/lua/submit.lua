@@ -24,7 +24,7 @@ local function taken_key(id, key, fingerprint)
   if failed_with(record, 'WRONGTYPE') then return {CORRUPT, id, ''} end
   local owner = record[1]
   if not owner or owner == id or redis.call('EXISTS', task_key(owner)) == 0 then return nil end
-  return {record[3] == fingerprint and DUPLICATE or CONFLICT, owner, record[2]}
+  return {record[3] == fingerprint and DUPLICATE or CONFLICT, owner, record[2] or ''}
 end
 
 -- HSET comes first: a full server refuses only the first write of a script, and only one that takes memory.

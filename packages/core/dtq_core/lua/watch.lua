@@ -5,7 +5,7 @@ Answers {code, status} for each: OK (marked: wait for the announcement), ENDED, 
 ]]
 -- @include codes task
 -- Not the whole record: payloads may be large, and many may be waited for.
-local FIELDS = {'status', 'queue', 'band', 'watched', unpack(NUMBERS)}
+local FIELDS = {'status', 'queue', 'band', 'entry_id', 'worker', 'watched', unpack(NUMBERS)}
 
 local function watch(id)
   local values = redis.pcall('HMGET', task_key(id), unpack(FIELDS))

@@ -4,7 +4,7 @@ local P = KEYS[1]
 local GROUP = 'workers'
 -- The consumer that holds entries which no process works on: given back, or left by a dead worker.
 local OVERDUE = 'overdue'
-local BANDS = {'critical', 'high', 'normal', 'low'}
+local BANDS = {critical = true, high = true, normal = true, low = true}
 
 local EVENTS = P .. ':events'
 local DLQ = P .. ':dlq'

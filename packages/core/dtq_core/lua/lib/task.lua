@@ -7,13 +7,30 @@ local MAX_DIGITS = 15 -- what a number in Lua holds exactly
 local WAITING = {SCHEDULED = true, QUEUED = true, RETRYING = true}
 local TERMINAL = {SUCCEEDED = true, FAILED = true, DEAD_LETTERED = true, CANCELLED = true, EXPIRED = true}
 
+local function is_number(value) return #value <= MAX_DIGITS and string.find(value, '^%d+$') end
+local function is_name(value) return value and string.find(value, '^[%w_.%-]+$') end
+
+local MAX_ENTRY_DIGITS = 19 -- what each half of an entry's id holds, whatever its digits are
+local function is_entry(value)
+  local ms, number = string.match(value or '', '^(%d+)%-(%d+)$')
+  return ms and #ms <= MAX_ENTRY_DIGITS and #number <= MAX_ENTRY_DIGITS
+end
+
+-- Whether its status is one there is, and the record holds what a script needs in that status.
+local function sound_status(task)
+  if task.status == 'RUNNING' then return is_entry(task.entry_id) and is_name(task.worker) and task.lease end
+  if task.status == 'QUEUED' then return is_entry(task.entry_id) end
+  return WAITING[task.status] or TERMINAL[task.status]
+end
+
+-- What Redis or a worker would refuse later is refused here, before anything is written.
 local function sound_record(task)
-  if not (task.status and task.queue and task.band and task.attempt) then return false end
+  if not (task.status and is_name(task.queue) and BANDS[task.band or ''] and task.attempt) then return false end
   for i = 1, #NUMBERS do
     local value = task[NUMBERS[i]]
-    if value and (#value > MAX_DIGITS or not string.find(value, '^%d+$')) then return false end
+    if value and not is_number(value) then return false end
   end
-  return true
+  return sound_status(task)
 end
 
 -- Returns the record; or nil and the problem: 'missing', or 'corrupt', a record that is not ours.

@@ -13,7 +13,7 @@ local function end_idempotency(task, state)
   local values = redis.pcall('HMGET', key, 'task', 'ttl_ms')
   if failed_with(values, 'WRONGTYPE') or values[1] ~= task.id then return end
   redis.call('HSET', key, 'state', state)
-  redis.call('PEXPIRE', key, values[2] or DEFAULT_RETENTION_MS)
+  redis.call('PEXPIRE', key, values[2] and is_number(values[2]) and values[2] or DEFAULT_RETENTION_MS)
 end
 
 -- A dead-lettered task stays until it is requeued or purged.
