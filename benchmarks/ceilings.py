@@ -3,16 +3,21 @@
 bare streams   XADD, XREADGROUP and XACK in pipelines: no record, no result, nothing kept
 same writes    what dtq writes for a task that succeeds, in batched scripts with no checks, and no
                handlers: status, attempt, result, event, acknowledgement
+hand-over      a token pushed by one process and waited for by another, which then calls a script
+               that does nothing: the way of a task to an idle worker, without the task
 """
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 
 from bench_server import Server
 from dtq import Client
 from dtq_core.connections import Link
 from dtq_core.scripts import Script
+from measures import HERE, PAUSE_S, percentiles
 
 BATCH = 100
 
@@ -86,6 +91,30 @@ def same_writes(client: Client, server: Server, tasks: int) -> dict[str, float]:
     while found := link.script(claim, "c", [BATCH]):
         link.script(finish, "c", [value for entry in found for value in entry[:2]])
     return {"ceiling: the same writes, tasks/s": tasks / (time.perf_counter() - begin)}
+
+
+def hand_over(client: Client, server: Server, tasks: int) -> dict[str, float]:
+    server.empty()
+    link = client.store.link
+    waiter = subprocess.Popen([sys.executable, HERE / "hand_over.py", client.store.url])
+    begun = [_push(link, "next")]
+    while not link.command("LLEN", "started"):  # the waiter comes up
+        time.sleep(PAUSE_S)
+    for _ in range(tasks):
+        time.sleep(PAUSE_S)
+        begun.append(_push(link, "next"))
+    _push(link, "last")
+    waiter.wait()
+    started = [int(text) for text in link.command("LRANGE", "started", 0, -1)]
+    pairs = list(zip(begun, started, strict=True))[1:]
+    return percentiles("ceiling: hand-over", [end - begin for begin, end in pairs])
+
+
+def _push(link: Link, token: str) -> int:
+    """Push a token, and return when that began."""
+    begin = time.monotonic_ns()
+    link.raw("RPUSH", "wake", token)
+    return begin
 
 
 def _loaded(link: Link, text: str) -> Script:

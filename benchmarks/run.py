@@ -40,6 +40,7 @@ def measure(client: Client, server: Server, scale: float) -> dict[str, float]:
     figures: dict[str, float] = {}
     figures |= ceilings.bare_streams(client, server, scaled(50_000))
     figures |= ceilings.same_writes(client, server, scaled(50_000))
+    figures |= ceilings.hand_over(client, server, scaled(1_000))
     figures |= measures.bare_round_trips(client, scaled(10_000))
     figures |= measures.single_submission(client, server, scaled(10_000))
     figures |= measures.bulk_submission(client, server, scaled(100_000))

@@ -51,7 +51,21 @@ def test_pause_holds_the_calling_thread() -> None:
     assert _run("here=pause:0.2", code).stdout.strip() == "True"
 
 
-@pytest.mark.parametrize("text", ["here", "here=explode", "=", "here=kill,there"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "here",
+        "here=explode",
+        "=",
+        "here=kill,there",
+        "=kill",
+        "here=pause",
+        "here=pause:x",
+        "here=raise@x",
+        "here=raise@0",
+        "here=kill:3",
+    ],
+)
 def test_what_cannot_be_read_is_refused(text: str) -> None:
     with pytest.raises(SettingsError, match="DTQ_FAILPOINTS"):
         failpoints._parse(text)

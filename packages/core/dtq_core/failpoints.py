@@ -13,11 +13,16 @@ raise      raise :class:`FailpointError`
 from __future__ import annotations
 
 import os
+import re
 import signal
 import time
 from dataclasses import dataclass
 
 from dtq_core.errors import SettingsError
+
+_POINT = re.compile(
+    r"(?P<name>[a-z_.]+)=(?P<action>kill|pause:\d+(\.\d+)?|raise)(@(?P<count>[1-9]\d*))?"
+)
 
 
 class FailpointError(RuntimeError):
@@ -45,12 +50,11 @@ class _Failpoint:
 def _parse(text: str) -> dict[str, _Failpoint]:
     points: dict[str, _Failpoint] = {}
     for part in filter(None, text.split(",")):
-        name, _, rest = part.partition("=")
-        action, _, count = rest.partition("@")
-        action, _, seconds = action.partition(":")
-        if action not in {"kill", "pause", "raise"}:
+        found = _POINT.fullmatch(part)
+        if found is None:
             raise SettingsError(f"DTQ_FAILPOINTS: {part!r} is not name=kill|pause:S|raise[@N]")
-        points[name] = _Failpoint(action, float(seconds or 0), int(count or 1))
+        action, _, seconds = found["action"].partition(":")
+        points[found["name"]] = _Failpoint(action, float(seconds or 0), int(found["count"] or 1))
     return points
 
 

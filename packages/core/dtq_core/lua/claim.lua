@@ -10,11 +10,10 @@ A band with a key that is not ours is skipped and counted as corrupt.
 local slots, byte_budget = tonumber(ARGV[3]), tonumber(ARGV[4])
 local MAX_STEP, FIRST_STEP = 64, 8
 
--- New entries of a band. A band without a stream has none; a group that is missing starts at the beginning.
+-- New entries of a band. A group that is missing starts at the beginning.
 local function read_new(stream, n)
   local reply = redis.pcall('XREADGROUP', 'GROUP', GROUP, WORKER, 'COUNT', n, 'STREAMS', stream, '>')
   if failed_with(reply, 'NOGROUP') then
-    if redis.call('EXISTS', stream) == 0 then return {} end
     redis.call('XGROUP', 'CREATE', stream, GROUP, 0)
     reply = redis.call('XREADGROUP', 'GROUP', GROUP, WORKER, 'COUNT', n, 'STREAMS', stream, '>')
   end
@@ -54,6 +53,7 @@ local function read_band(queue, band)
     corrupt = corrupt + 1
     return
   end
+  if is_missing(stream) then return end
   while not full() and seen < MAX_SEEN do
     local step, too_many = next_step(), {}
     local entries = read_new(stream, step)

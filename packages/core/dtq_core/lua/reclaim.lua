@@ -80,6 +80,7 @@ local function reclaim_band(queue, band, cursor)
     corrupt = corrupt + 1
     return cursor
   end
+  if is_missing(stream) then return '0-0' end
   take_from_overdue(stream, queue)
   if full() then return cursor end
   return take_idle(stream, queue, cursor)

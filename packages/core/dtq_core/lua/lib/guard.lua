@@ -6,6 +6,8 @@ local function sound(key, kind)
   if not found_kind[key] then found_kind[key] = redis.call('TYPE', key)['ok'] end
   return found_kind[key] == 'none' or found_kind[key] == kind
 end
+-- Whether a key that was looked at is not there; an error of a command that finds out costs more.
+local function is_missing(key) return found_kind[key] == 'none' end
 local function guard(key, kind)
   if not sound(key, kind) then error('CORRUPT ' .. key .. ' is a ' .. found_kind[key] .. ', not a ' .. kind) end
 end
