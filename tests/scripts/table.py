@@ -8,7 +8,17 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from dtq_core import reads
-from dtq_core.calls import Abandoned, Beat, Call, Ended, Lead, Promoted, Submitted, Taken
+from dtq_core.calls import (
+    Abandoned,
+    Beat,
+    Call,
+    Ended,
+    Lead,
+    Promoted,
+    Submitted,
+    Suspects,
+    Taken,
+)
 from dtq_core.decide import Finish, Release
 from dtq_core.keyspace import bands_of
 from dtq_core.limits import Band
@@ -77,8 +87,14 @@ class Table:
         assert len(taken.claims) == 1, taken
         return taken.claims[0]
 
-    def reclaim(self, worker: str = "w2", slots: int = 10, idle_ms: int = LONG_MS) -> Taken:
-        call = self.calls.reclaim(worker, slots, idle_ms, self.bands, self._cursors)
+    def reclaim(
+        self,
+        worker: str = "w2",
+        slots: int = 10,
+        idle_ms: int = LONG_MS,
+        suspects: Suspects = Suspects.TAKE,
+    ) -> Taken:
+        call = self.calls.reclaim(worker, slots, idle_ms, self.bands, self._cursors, suspects)
         taken = self.run(call)
         self._cursors = taken.cursors
         return taken

@@ -2,7 +2,7 @@
 
 The orders come as one line of JSON on standard input, a socket. It then stays open: anything more
 on it means to hurry, its end that the supervisor is gone, and the child stops in order. The other
-way goes nothing but the reason why a child cannot start.
+way go lines: ``suspects`` when tasks wait for a process of their own, or why a child cannot start.
 
 SIGTERM, however often, means to stop in order. A service manager may send it to every process of a
 group, and the supervisor once more.
@@ -11,6 +11,7 @@ group, and the supervisor once more.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import importlib
 import os
 import resource
@@ -34,6 +35,8 @@ _log = structlog.get_logger("dtq.worker")
 EXIT_HURRIED = 1
 EXIT_CANNOT_START = 3
 """The supervisor does not start a child again that ends with this."""
+SUSPECTS_WAIT = b"suspects"
+REFUSAL = b"refused: "
 MAX_REFUSAL_BYTES = 4_096
 
 _LOOK_AT_SELF_S = 1.0
@@ -49,6 +52,7 @@ class Orders(msgspec.Struct, frozen=True):
         queues: what to serve; None for the queues of the handlers.
         settings: every setting by name.
         allow_eviction: whether to work on a server that may throw tasks away.
+        isolating: whether to run nothing but suspects, and to end when there are none.
     """
 
     worker_id: str
@@ -56,6 +60,7 @@ class Orders(msgspec.Struct, frozen=True):
     queues: list[str] | None
     settings: dict[str, Any]
     allow_eviction: bool
+    isolating: bool = False
 
 
 def import_handlers(modules: Sequence[str]) -> None:
@@ -81,6 +86,7 @@ def main() -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # which blocked it until here
     orders_fd = _keep_stdin()
     orders = msgspec.json.decode(_read_line(orders_fd), type=Orders)
+    os.set_blocking(orders_fd, False)  # a supervisor that stands still must not hold it up
     settings = Settings(**orders.settings)
     configure(settings)
     try:
@@ -91,11 +97,13 @@ def main() -> None:
             scheduler=False,
             supervised=True,
             allow_eviction=orders.allow_eviction,
+            isolating=orders.isolating,
+            on_suspects=lambda: _tell(orders_fd, SUSPECTS_WAIT),
             settings=settings,
         )
         _run(_work(worker, settings, orders_fd))
     except DtqError as error:
-        os.write(orders_fd, str(error).encode("utf-8", "replace")[:MAX_REFUSAL_BYTES])
+        _tell(orders_fd, REFUSAL + str(error).encode("utf-8", "replace")[:MAX_REFUSAL_BYTES])
         _exit(EXIT_CANNOT_START)
 
 
@@ -113,6 +121,12 @@ def _keep_stdin() -> int:
     os.dup2(empty, 0)
     os.close(empty)
     return kept
+
+
+def _tell(fd: int, line: bytes) -> None:
+    """Tell the supervisor, if it is still there."""
+    with contextlib.suppress(OSError):
+        os.write(fd, line.replace(b"\n", b" ") + b"\n")
 
 
 def _read_line(fd: int) -> bytes:

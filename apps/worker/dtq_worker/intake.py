@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 import structlog
 
-from dtq_core.calls import Call, Calls, Taken
+from dtq_core.calls import Call, Calls, Suspects, Taken
 from dtq_core.clock import mono_s
 from dtq_core.errors import RedisError
 from dtq_core.failpoints import reach
@@ -36,6 +36,8 @@ class Intake:
         slots: Slots,
         leases: LeaseKeeper,
         start: Callable[[Held], None],
+        suspects: Suspects,
+        on_suspects: Callable[[], None] | None,
     ) -> None:
         """Set up.
 
@@ -47,6 +49,8 @@ class Intake:
             slots: the free places.
             leases: keeps what is taken.
             start: begins to execute a claim.
+            suspects: what is done with tasks that may end their process.
+            on_suspects: told that some wait.
         """
         self._store = store
         self._calls = calls
@@ -55,6 +59,9 @@ class Intake:
         self._slots = slots
         self._leases = leases
         self._start = start
+        self._suspects = suspects
+        self._on_suspects = on_suspects
+        self.suspects_left = False
         self._lock = asyncio.Lock()
         self._open = asyncio.Event()
         self._open.set()
@@ -123,11 +130,14 @@ class Intake:
         bands = self._order.plain()
         cursors = [self._cursors.get(band, b"0-0") for band in bands]
         asked, idle_ms = self._slots.free, self._leases.reclaim_idle_ms
-        call = self._calls.reclaim(self._worker, asked, idle_ms, bands, cursors)
+        call = self._calls.reclaim(self._worker, asked, idle_ms, bands, cursors, self._suspects)
         reach("reclaim.before")
         taken = await self._take(call, asked)
         reach("reclaim.after")
         self._cursors.update(zip(bands, taken.cursors, strict=True))
+        self.suspects_left = taken.suspects
+        if taken.suspects and self._on_suspects is not None:
+            self._on_suspects()
 
     async def _adopt_if_due(self) -> None:
         if self._unsure or mono_s() - self._adopted_s >= self._adopt_every_s:

@@ -8,15 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import signal
-import socket
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
-from typing import NamedTuple
 
-import msgspec
 import structlog
 
 from dtq_core.cancelling import cancel
@@ -25,7 +20,8 @@ from dtq_core.errors import RedisError, WorkerStartError
 from dtq_core.settings import Settings
 from dtq_core.store import AsyncStore
 from dtq_scheduler import Scheduler
-from dtq_worker.child import EXIT_CANNOT_START, EXIT_HURRIED, MAX_REFUSAL_BYTES, Orders
+from dtq_worker.child import EXIT_CANNOT_START, EXIT_HURRIED, Orders
+from dtq_worker.children import Child
 from dtq_worker.identity import new_worker_id
 
 _log = structlog.get_logger("dtq.supervisor")
@@ -40,20 +36,6 @@ _KILL_AFTER_S = 15.0
 """How long beyond its grace time a stopping child may live."""
 _ABANDON_S = 1.0
 """How long it tries, at the very end, to free what the dead held."""
-_KILL_HURRIED_AFTER_S = 1.5
-"""How long a child may live once it was told to hurry."""
-
-
-class _Child(NamedTuple):
-    process: asyncio.subprocess.Process
-    line: socket.socket
-
-    def stop(self, *, hurry: bool) -> None:
-        """Tell it to stop. A signal ends it even before it listens; two signals may become one."""
-        _signal(self.process, signal.SIGTERM)
-        if hurry:
-            with contextlib.suppress(OSError):
-                self.line.send(b"!")
 
 
 class Supervisor:
@@ -83,10 +65,11 @@ class Supervisor:
         self._allow_eviction = allow_eviction
         self._store = AsyncStore(settings)
         self._with_scheduler = scheduler
-        self._children: dict[str, _Child] = {}
+        self._children: dict[str, Child] = {}
         self._abandoning: set[asyncio.Task[None]] = set()
         self._stopping = asyncio.Event()
         self._hurry = asyncio.Event()
+        self._suspects = asyncio.Event()
         self._refusal: str | None = None
         self._proven = False
 
@@ -110,7 +93,7 @@ class Supervisor:
             for _ in range(self._settings.processes)
         ]
         try:
-            await asyncio.gather(*keepers)
+            await asyncio.gather(*keepers, self._isolate())
             if self._abandoning:
                 await asyncio.wait(self._abandoning, timeout=_ABANDON_S)
         finally:
@@ -127,6 +110,7 @@ class Supervisor:
         if self._stopping.is_set():
             self._hurry.set()
         self._stopping.set()
+        self._suspects.set()  # wakes what waits for them
         for child in self._children.values():
             child.stop(hurry=self._hurry.is_set())
 
@@ -154,9 +138,21 @@ class Supervisor:
                 return
             steady = mono_s() - started_s >= (_STEADY_S if code else _BRIEF_S)
             backoff = 0.0 if steady else min(_LONGEST_BACKOFF_S, 2 * backoff or 0.1)
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(backoff):
-                    await self._stopping.wait()
+            await self._pause(backoff)
+
+    async def _pause(self, seconds: float) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._stopping.wait()
+
+    async def _isolate(self) -> None:
+        """Run an isolating child whenever there are suspects, beside the others."""
+        while await self._suspects.wait() and not self._stopping.is_set():
+            self._suspects.clear()
+            worker_id = new_worker_id()
+            code = await self._one_life(worker_id, isolating=True)
+            self._clear_up(worker_id, code)
+            await self._pause(_LONGEST_BACKOFF_S if code == EXIT_CANNOT_START else 0)
 
     async def _is_refused(self, code: int) -> bool:
         """Whether no child can start. Where one works, or did, a refusal ends nothing else."""
@@ -176,52 +172,36 @@ class Supervisor:
         except RedisError:
             return False
 
-    async def _one_life(self, worker_id: str) -> int:
+    async def _one_life(self, worker_id: str, *, isolating: bool = False) -> int:
         """Start a child, wait for its end, and return its exit code."""
-        line, its_end = socket.socketpair()
-        with line:
-            with its_end:
-                try:
-                    with _ctrl_c_blocked():
-                        process = await asyncio.create_subprocess_exec(
-                            sys.executable, "-m", "dtq_worker.child", stdin=its_end.fileno()
-                        )
-                except OSError as error:  # no process or memory to be had now
-                    _log.error("a worker process cannot be started", error=str(error))
-                    return EXIT_HURRIED
-            child = self._children[worker_id] = _Child(process, line)
-            try:
-                self._give_orders(line, worker_id)
-                if self._stopping.is_set():  # the signal came while it was being started
-                    child.stop(hurry=self._hurry.is_set())
-                code = await self._until_ended(process)
-            finally:
-                del self._children[worker_id]
-            if code == EXIT_CANNOT_START:
-                self._refusal = self._refusal or _last_words(line)
-            return code
+        try:
+            child = await Child.start(self._suspects.set)
+        except OSError as error:  # no process or memory to be had now
+            _log.error("a worker process cannot be started", error=str(error))
+            return EXIT_HURRIED
+        self._children[worker_id] = child
+        try:
+            await child.give(self._orders(worker_id, isolating=isolating))
+            if self._stopping.is_set():  # the signal came while it was being started
+                child.stop(hurry=self._hurry.is_set())
+            grace_s = self._settings.shutdown_grace + _KILL_AFTER_S
+            code = await child.ended(self._stopping, self._hurry, grace_s)
+        finally:
+            del self._children[worker_id]
+            child.close()
+        if code == EXIT_CANNOT_START and not isolating:
+            self._refusal = self._refusal or child.refusal
+        return code
 
-    def _give_orders(self, line: socket.socket, worker_id: str) -> None:
-        orders = Orders(
+    def _orders(self, worker_id: str, *, isolating: bool) -> Orders:
+        return Orders(
             worker_id,
             self._modules,
             self._queues,
             {**asdict(self._settings), "redis_url": self._store.url},
             self._allow_eviction,
+            isolating,
         )
-        with contextlib.suppress(ConnectionError):  # it died at once; its exit code tells
-            line.sendall(msgspec.json.encode(orders) + b"\n")
-
-    async def _until_ended(self, process: asyncio.subprocess.Process) -> int:
-        ended = asyncio.create_task(process.wait())
-        await _first(ended, self._stopping)
-        await _first(ended, self._hurry, self._settings.shutdown_grace + _KILL_AFTER_S)
-        if self._hurry.is_set():
-            await asyncio.wait([ended], timeout=_KILL_HURRIED_AFTER_S)
-        if not ended.done():
-            _log.error("a worker process does not stop and is killed", pid=process.pid)
-            _signal(process, signal.SIGKILL)
-        return await ended
 
     def _clear_up(self, worker_id: str, code: int) -> None:
         """Free what a child held, in the background; even 0 may be a handler's own exit."""
@@ -238,38 +218,3 @@ class Supervisor:
             await self._store.abandon(worker_id)
         except RedisError as error:  # the reaper does it after the visibility timeout
             _log.warning("its tasks wait for the reaper", worker=worker_id, error=str(error))
-
-
-async def _first(
-    task: asyncio.Task[int], event: asyncio.Event, limit_s: float | None = None
-) -> None:
-    """Wait for a task or an event, whichever is first."""
-    happening = asyncio.create_task(event.wait())
-    await asyncio.wait([task, happening], timeout=limit_s, return_when=asyncio.FIRST_COMPLETED)
-    happening.cancel()
-
-
-@contextlib.contextmanager
-def _ctrl_c_blocked() -> Iterator[None]:
-    """A process started meanwhile hears no Ctrl-C until it says what to do about it."""
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-
-
-def _last_words(line: socket.socket) -> str | None:
-    """Why a child could not start; None where it was a handler that ended it with that code."""
-    line.setblocking(False)
-    try:
-        return line.recv(MAX_REFUSAL_BYTES).decode("utf-8", "replace") or None
-    except OSError:
-        return None
-
-
-def _signal(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
-    """Send a signal; ``process.send_signal`` may take away the exit code that asyncio waits for."""
-    if process.returncode is None:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(process.pid, number)

@@ -9,15 +9,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 import structlog
 
+from dtq_core.calls import Suspects
 from dtq_core.cancelling import cancel
 from dtq_core.clock import mono_s
 from dtq_core.errors import DtqError, InvalidNameError
-from dtq_core.keyspace import OVERDUE
+from dtq_core.keyspace import OVERDUE, SUSPECTS
 from dtq_core.limits import check_name
 from dtq_core.outcome import GivenBack
 from dtq_core.record import DEFAULT_QUEUE
@@ -32,6 +33,7 @@ from dtq_worker.finisher import Finisher
 from dtq_worker.held import Held, Stop
 from dtq_worker.identity import new_worker_id
 from dtq_worker.intake import Intake
+from dtq_worker.isolator import Isolator
 from dtq_worker.leases import LeaseKeeper
 from dtq_worker.reaper import Reaper
 from dtq_worker.slots import Slots
@@ -59,6 +61,8 @@ class Worker:
         scheduler: bool = True,
         allow_eviction: bool = False,
         supervised: bool = False,
+        isolating: bool = False,
+        on_suspects: Callable[[], None] | None = None,
         settings: Settings | None = None,
         **overrides: Any,
     ) -> None:
@@ -72,6 +76,11 @@ class Worker:
             allow_eviction: whether to work on a server that may throw tasks away.
             supervised: whether a supervisor starts this process again when it stops, as it then
                 does once a handler does not let itself be stopped.
+            isolating: whether it runs nothing but suspects, one at a time, and stops when none are
+                left. A suspect is a task that was in two processes when they died, or in one with a
+                single attempt left.
+            on_suspects: told when there are suspects, which are then left for an isolating worker;
+                unless given, this one runs them among the others.
             settings: of this process, loaded unless given.
             overrides: single settings by name.
 
@@ -85,9 +94,13 @@ class Worker:
         self._registry = registry
         self._eviction_matters = not allow_eviction
         self._supervised = supervised
+        self._on_suspects = on_suspects
+        self._suspects = Suspects.TAKE if on_suspects is None else Suspects.LEAVE
+        if isolating:
+            self._suspects = Suspects.ONLY
         self._store = AsyncStore(self.settings)
         self._waiter = AsyncStore(self.settings, self._store.url, block_s=BLOCK_S)
-        self._slots = Slots(self.settings.concurrency)
+        self._slots = Slots(1 if isolating else self.settings.concurrency)
         self._leases = LeaseKeeper(
             self.settings,
             self._store.url,
@@ -123,8 +136,7 @@ class Worker:
         await self._introduce()
         self._assemble()
         finishing = [asyncio.create_task(f.run(), name="dtq-finisher") for f in self._finishers]
-        taking = [asyncio.create_task(c.run(), name="dtq-claimer") for c in self._claimers]
-        taking += [asyncio.create_task(r.run(), name="dtq-reaper") for r in self._reapers()]
+        taking = self._start_taking()
         if self._scheduler is not None:
             taking.append(asyncio.create_task(self._scheduler.run(), name="dtq-scheduler"))
         self.running.set()
@@ -172,14 +184,29 @@ class Worker:
         for keys, calls in zip(self._store.partitions.all, self._store.calls, strict=True):
             order = BandOrder(self.queues, self.settings.band_order, random.Random())
             intake = Intake(
-                self._store, calls, self.id, order, self._slots, self._leases, self._executor.start
+                self._store,
+                calls,
+                self.id,
+                order,
+                self._slots,
+                self._leases,
+                self._executor.start,
+                self._suspects,
+                self._on_suspects,
             )
             self._intakes.append(intake)
             self._claimers.append(Claimer(self._waiter, keys, self.queues, intake, self._slots))
 
-    def _reapers(self) -> list[Reaper]:
+    def _start_taking(self) -> list[asyncio.Task[None]]:
+        if self._suspects is Suspects.ONLY:
+            isolator = Isolator(self._intakes, self._slots, self.retire)
+            return [asyncio.create_task(isolator.run(), name="dtq-isolator")]
         interval = self.settings.reaper_interval
-        return [Reaper(intake, interval, random.Random()) for intake in self._intakes]
+        reapers = [Reaper(intake, interval, random.Random()) for intake in self._intakes]
+        return [
+            *(asyncio.create_task(c.run(), name="dtq-claimer") for c in self._claimers),
+            *(asyncio.create_task(r.run(), name="dtq-reaper") for r in reapers),
+        ]
 
     async def _until_stopped(self, parts: Sequence[asyncio.Task[None]]) -> None:
         """Wait for the stop; a part that ends before is a bug, and ends the worker."""
@@ -292,8 +319,8 @@ class Worker:
 
 
 def _checked_id(worker_id: str) -> str:
-    if worker_id == OVERDUE:
-        raise InvalidNameError(f"worker name {OVERDUE!r} is taken by dtq itself")
+    if worker_id in {OVERDUE, SUSPECTS}:
+        raise InvalidNameError(f"worker name {worker_id!r} is taken by dtq itself")
     return check_name("worker name", worker_id)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from dtq_core.decide import Finish, Release
@@ -38,6 +39,17 @@ T = TypeVar("T")
 Arg = str | bytes | int
 Band = tuple[str, str]
 """Queue and band: one stream."""
+
+
+class Suspects(StrEnum):
+    """What a reclaim does with a task that may be what ends the processes that it is in."""
+
+    LEAVE = "leave"
+    """Set it aside, for a process that runs nothing else."""
+    ONLY = "only"
+    """Take nothing else: this is such a process."""
+    TAKE = "take"
+    """Take it like any other: there is no such process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +95,7 @@ class Taken(NamedTuple):
         corrupt: records or bands that hold something foreign.
         cursors: of reclaim, where the next pass of each band begins.
         overdue: of claim, that nothing was taken, since what a dead worker left comes first.
+        suspects: of reclaim, that tasks wait for a process of their own.
     """
 
     claims: list[Claim]
@@ -90,6 +103,7 @@ class Taken(NamedTuple):
     corrupt: int
     cursors: list[bytes]
     overdue: bool = False
+    suspects: bool = False
 
 
 class Promoted(NamedTuple):
@@ -165,9 +179,15 @@ def _claim(fields: list[Any]) -> Claim:
     )
 
 
-def _taken(reply: Any) -> Taken:
-    absorbed, corrupt, tasks, *rest = reply
-    return Taken([_claim(fields) for fields in tasks], absorbed, corrupt, rest[0] if rest else [])
+def _adopted(reply: Any) -> Taken:
+    absorbed, corrupt, tasks = reply
+    return Taken([_claim(fields) for fields in tasks], absorbed, corrupt, [])
+
+
+def _reclaimed(reply: Any) -> Taken:
+    absorbed, corrupt, tasks, cursors, suspects = reply
+    claims = [_claim(fields) for fields in tasks]
+    return Taken(claims, absorbed, corrupt, cursors, suspects=bool(suspects))
 
 
 def _claimed(reply: Any) -> Taken:
@@ -214,16 +234,18 @@ class Calls:
         idle_ms: int,
         bands: Sequence[Band],
         cursors: Sequence[bytes],
+        suspects: Suspects = Suspects.TAKE,
     ) -> Call[Taken]:
         """Take what nobody renewed for ``idle_ms``; cursors are those of the last pass."""
-        args: list[Arg] = [self._cap, worker, min(slots, MAX_BATCH_TASKS), MAX_CLAIM_BYTES, idle_ms]
+        size = min(slots, MAX_BATCH_TASKS)
+        args: list[Arg] = [self._cap, worker, size, MAX_CLAIM_BYTES, idle_ms, suspects]
         rows = [(queue, band, cursor) for (queue, band), cursor in zip(bands, cursors, strict=True)]
-        return Call(self._prefix, RECLAIM, args + _flat(rows), _taken, repeatable=False)
+        return Call(self._prefix, RECLAIM, args + _flat(rows), _reclaimed, repeatable=False)
 
     def adopt(self, worker: str, known: Sequence[str], bands: Sequence[Band]) -> Call[Taken]:
         """Take the worker's own pending entries that are not among the known."""
         args: list[Arg] = [self._cap, worker, len(known), *known]
-        return Call(self._prefix, ADOPT, args + _flat(bands), _taken, repeatable=False)
+        return Call(self._prefix, ADOPT, args + _flat(bands), _adopted, repeatable=False)
 
     def finish(self, finishes: Sequence[Finish]) -> Call[list[Ended]]:
         """RUNNING → SUCCEEDED, RETRYING, DEAD_LETTERED, FAILED or CANCELLED."""

@@ -21,6 +21,8 @@ GROUP = "workers"
 """The consumer group of every stream."""
 OVERDUE = "overdue"
 """The consumer that holds entries no process works on."""
+SUSPECTS = "suspects"
+"""The consumer that holds entries of tasks which are to run alone."""
 
 _PARTITION_DIGITS = 4
 

@@ -4,6 +4,8 @@ local P = KEYS[1]
 local GROUP = 'workers'
 -- The consumer that holds entries which no process works on: given back, or left by a dead worker.
 local OVERDUE = 'overdue'
+-- The consumer that holds entries of tasks which are to run alone.
+local SUSPECTS = 'suspects'
 local BANDS = {critical = true, high = true, normal = true, low = true}
 
 local EVENTS = P .. ':events'

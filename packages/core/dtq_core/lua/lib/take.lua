@@ -34,12 +34,12 @@ local function start(task, entry, attempt, fields)
 end
 
 -- QUEUED → RUNNING; → EXPIRED when its TTL has ended.
-local function start_queued(task, stream, entry)
+local function start_queued(task, stream, entry, fields)
   if task.expires_ms and tonumber(task.expires_ms) <= NOW then
     end_task(task, 'EXPIRED', 'not started before its TTL ended')
     ack(stream, entry)
   else
-    start(task, entry, task.attempt, {})
+    start(task, entry, task.attempt, fields or {})
   end
 end
 

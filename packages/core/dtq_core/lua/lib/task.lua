@@ -1,8 +1,8 @@
 -- @include guard
 -- Reads a record: a table of its fields, those that are absent being nil.
 -- HGETALL, because in the compact form of a small hash each field that is asked for by name is searched from the start.
-local NUMBERS = {'attempt', 'max_attempts', 'lease', 'expires_ms', 'retention_ms', 'crashes', 'releases', 'started_ms',
-  'submitted_ms', 'postponed_ms'}
+local NUMBERS = {'attempt', 'max_attempts', 'lease', 'expires_ms', 'retention_ms', 'crashes', 'releases', 'alone',
+  'started_ms', 'submitted_ms', 'postponed_ms'}
 local MAX_DIGITS = 15 -- what a number in Lua holds exactly
 local WAITING = {SCHEDULED = true, QUEUED = true, RETRYING = true}
 local TERMINAL = {SUCCEEDED = true, FAILED = true, DEAD_LETTERED = true, CANCELLED = true, EXPIRED = true}
