@@ -12,6 +12,11 @@ import pytest
 
 from cli.terminal import Terminal, eventually, stop
 from dtq_core.embedded import start_temporary
+from dtq_core.embedded_home import home_of, url_of
+
+SERVICES = pytest.mark.parametrize(
+    "command", [["worker", "handlers"], ["scheduler"]], ids=["worker", "scheduler"]
+)
 
 
 def leader_of(terminal: Terminal) -> bytes | None:
@@ -44,6 +49,35 @@ def test_ctrl_c_stops_a_worker_whose_children_are_just_starting(terminal: Termin
     os.killpg(worker.pid, signal.SIGINT)
     out, err = worker.communicate(timeout=20)
     assert (worker.returncode, out, err) == (0, "", "")
+
+
+@SERVICES
+def test_a_service_waits_for_a_server_that_comes_up_later(
+    tmp_path: Path, command: list[str]
+) -> None:
+    terminal = Terminal(tmp_path, url_of(home_of(tmp_path), 0), log_level="info")
+    service = terminal.start(*command)
+    assert service.stderr is not None
+    first = json.loads(service.stderr.readline())
+    assert (first["event"], first["level"]) == ("waiting for Redis", "warning")
+    with start_temporary(tmp_path):
+        eventually("it leads", lambda: leader_of(terminal))
+        done = stop(service)
+        terminal.close()
+    assert (done.code, done.out) == (0, "")
+    assert json.loads(done.err.splitlines()[0])["event"] == "Redis is there"
+
+
+@SERVICES
+def test_a_service_that_waits_for_its_server_stops_when_told(
+    tmp_path: Path, command: list[str]
+) -> None:
+    terminal = Terminal(tmp_path, url_of(home_of(tmp_path), 0), log_level="info")
+    service = terminal.start(*command)
+    assert service.stderr is not None
+    service.stderr.readline()
+    done = stop(service)
+    assert (done.code, done.out, done.err) == (0, "", "")
 
 
 def test_a_worker_serves_the_queues_it_is_given(terminal: Terminal) -> None:

@@ -18,6 +18,7 @@ from dtq_core.cancelling import cancel
 from dtq_core.clock import mono_s
 from dtq_core.errors import RedisError, WorkerStartError
 from dtq_core.settings import Settings
+from dtq_core.startup import check_when_there
 from dtq_core.store import AsyncStore
 from dtq_scheduler import Scheduler
 from dtq_worker.child import EXIT_CANNOT_START, EXIT_HURRIED, Orders
@@ -80,26 +81,19 @@ class Supervisor:
             The exit code: 0 after an orderly stop, 1 when hurried.
 
         Raises:
-            RedisError: if the server cannot be reached or is not fit, before any child is started.
+            RedisError: if the server is there, but not fit, before any child is started. One that
+                is away is waited for.
             WorkerStartError: if no child can start, with the reason that the first one gave.
         """
-        await self._store.check(eviction_matters=not self._allow_eviction)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self.stop)
-        scheduling = asyncio.create_task(self._schedule()) if self._with_scheduler else None
-        keepers = [
-            asyncio.create_task(self._keep(), name="dtq-keeper")
-            for _ in range(self._settings.processes)
-        ]
         try:
-            await asyncio.gather(*keepers, self._isolate())
-            if self._abandoning:
-                await asyncio.wait(self._abandoning, timeout=_ABANDON_S)
+            if await check_when_there(
+                self._store, self._stopping, eviction_matters=not self._allow_eviction
+            ):
+                await self._work()
         finally:
-            await cancel(*self._abandoning)
-            if scheduling is not None:
-                await cancel(scheduling)
             await self._store.close()
         if self._refusal is not None:
             raise WorkerStartError(self._refusal)
@@ -113,6 +107,22 @@ class Supervisor:
         self._suspects.set()  # wakes what waits for them
         for child in self._children.values():
             child.stop(hurry=self._hurry.is_set())
+
+    async def _work(self) -> None:
+        """Keep children, and a scheduler candidate, until told to stop."""
+        scheduling = asyncio.create_task(self._schedule()) if self._with_scheduler else None
+        keepers = [
+            asyncio.create_task(self._keep(), name="dtq-keeper")
+            for _ in range(self._settings.processes)
+        ]
+        try:
+            await asyncio.gather(*keepers, self._isolate())
+            if self._abandoning:
+                await asyncio.wait(self._abandoning, timeout=_ABANDON_S)
+        finally:
+            await cancel(*self._abandoning)
+            if scheduling is not None:
+                await cancel(scheduling)
 
     async def _schedule(self) -> None:
         """Run a scheduler candidate; one that breaks off is started again."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import signal
 
 import structlog
 
 from dtq_cli.options import Common
+from dtq_core.cancelling import cancel
 from dtq_core.logs import configure
 from dtq_core.settings import Settings
+from dtq_core.startup import check_when_there
 from dtq_core.store import AsyncStore
 from dtq_scheduler import Scheduler
 
@@ -25,26 +26,26 @@ def scheduler(common: Common) -> None:
 
 
 async def _run(settings: Settings) -> None:
-    await _check(settings)
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
+    if not await _found_server(settings, stopping):
+        return
     scheduling = asyncio.create_task(Scheduler(settings).run())
     stop = asyncio.create_task(stopping.wait())
     _log.info("scheduler started")
     await asyncio.wait([scheduling, stop], return_when=asyncio.FIRST_COMPLETED)
-    stop.cancel()
-    scheduling.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await scheduling
+    if scheduling.done():
+        scheduling.result()
+    await cancel(stop, scheduling)
     _log.info("scheduler stopped")
 
 
-async def _check(settings: Settings) -> None:
-    """Refuse a server that is away or unfit now, rather than say so in the log for ever."""
+async def _found_server(settings: Settings, stopping: asyncio.Event) -> bool:
+    """Refuse a server that is unfit now, rather than say so in the log for ever."""
     store = AsyncStore(settings)
     try:
-        await store.check()
+        return await check_when_there(store, stopping)
     finally:
         await store.close()
