@@ -137,3 +137,58 @@ def test_what_is_due_is_promoted_oldest_first_a_bounded_number_at_a_time(
     clock.turn(20_000)
     assert [timed.promote(schedule).moved for _ in range(3)] == [500, 100, 0]
     assert timed.length() == 600
+
+
+VISIBILITY_MS = 10_000
+
+
+def silent(table: Table, worker: str = "w1") -> str:
+    """Submit a task; a worker takes it and is not heard of for a long time."""
+    task_id = table.submit()
+    entry = table.claim(worker).entry.rpartition(":")[2]
+    idle = ("IDLE", 10 * VISIBILITY_MS, "JUSTID")
+    table.redis("XCLAIM", table.stream(), "workers", worker, 0, entry, *idle)
+    return task_id
+
+
+@pytest.mark.parametrize(
+    ("late_ms", "since_ms", "taken"),
+    [(5_000, 0, True), (5_001, 0, False), (5_001, 4_999, False), (5_001, 5_000, True)],
+)
+def test_a_worker_whose_heartbeat_was_late_leaves_others_the_time_to_renew(
+    late_ms: int, since_ms: int, taken: bool, timed: Table, clock: Clock
+) -> None:
+    silent(timed)
+    timed.beat("w2", VISIBILITY_MS)
+    clock.turn(late_ms)
+    timed.beat("w2", VISIBILITY_MS)
+    for _ in range(10):
+        clock.turn(since_ms // 10 or 0)
+        timed.beat("w2", VISIBILITY_MS)
+    clock.turn(since_ms % 10)
+    assert bool(timed.reclaim("w2", idle_ms=VISIBILITY_MS).claims) is taken
+
+
+def test_a_reclaim_that_waited_in_the_server_takes_nothing_of_others(
+    timed: Table, clock: Clock
+) -> None:
+    silent(timed)
+    timed.beat("w2", VISIBILITY_MS)
+    clock.turn(5_001)
+    assert timed.reclaim("w2", idle_ms=VISIBILITY_MS).claims == []
+
+
+def test_a_worker_that_has_just_come_reclaims_at_once(timed: Table) -> None:
+    silent(timed)
+    timed.beat("w2", VISIBILITY_MS)
+    assert len(timed.reclaim("w2", idle_ms=VISIBILITY_MS).claims) == 1
+
+
+def test_what_was_given_back_is_taken_however_late_the_heartbeat_was(
+    timed: Table, clock: Clock
+) -> None:
+    timed.submit()
+    timed.release(timed.claim())
+    timed.beat("w2", VISIBILITY_MS)
+    clock.turn(60_000)
+    assert len(timed.reclaim("w2", idle_ms=VISIBILITY_MS).claims) == 1

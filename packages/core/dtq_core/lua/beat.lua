@@ -7,8 +7,12 @@ Answers {cancels asked for so far, longest visibility timeout ms of all live wor
 guard(WORKERS, 'zset')
 guard(worker_key(ARGV[1]), 'hash')
 local key = worker_key(ARGV[1])
-local cancels = tonumber(string.match(redis.call('HGET', key, 'cancels') or '', '^%d+$') or 0)
+local found = redis.call('HMGET', key, 'cancels', 'seen_ms')
+local cancels = tonumber(string.match(found[1] or '', '^%d+$') or 0)
+local seen = tonumber(string.match(found[2] or '', '^%d+$') or NOW)
 redis.call('ZADD', WORKERS, NOW, ARGV[1])
+-- A late heartbeat: Redis or this worker stood still. Reclaim leaves others the time to renew.
+if NOW - seen > ARGV[3] / 2 then redis.call('HSET', key, 'late_ms', NOW) end
 redis.call('HSET', key, 'seen_ms', NOW, 'visibility_ms', ARGV[3], 'cancels', cancels, unpack(ARGV, 4))
 redis.call('PEXPIRE', key, ARGV[2])
 local longest = tonumber(ARGV[3])

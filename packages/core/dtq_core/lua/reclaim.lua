@@ -112,6 +112,16 @@ local function take_idle(stream, queue, cursor)
   return reply[1]
 end
 
+-- Where this worker's own heartbeat is late, or was just now, Redis or this machine stood still. Then the leases of others
+-- look old as well: they must first have the time to renew them.
+local function stood_still()
+  local found = redis.pcall('HMGET', worker_key(WORKER), 'seen_ms', 'late_ms')
+  if failed_with(found, 'WRONGTYPE') then return false end
+  local seen, late = tonumber(found[1] or NOW), tonumber(found[2] or 0)
+  return NOW - math.min(seen or NOW, NOW) > idle_ms / 2 or NOW - (late or 0) < idle_ms / 2
+end
+local leaves_idle = stood_still()
+
 local function reclaim_band(queue, band, cursor)
   local stream = stream_key(queue, band)
   if full() then return cursor end
@@ -125,7 +135,7 @@ local function reclaim_band(queue, band, cursor)
     return cursor
   end
   take_from(OVERDUE, stream, queue)
-  if full() then return cursor end
+  if full() or leaves_idle then return cursor end
   return take_idle(stream, queue, cursor)
 end
 
