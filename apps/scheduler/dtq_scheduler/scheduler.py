@@ -12,6 +12,7 @@ import structlog
 from dtq_core.calls import Calls
 from dtq_core.errors import DtqError
 from dtq_core.keyspace import Keyspace
+from dtq_core.outage import Outage
 from dtq_core.settings import Settings
 from dtq_core.store import AsyncStore
 from dtq_scheduler.leader import Leader
@@ -19,8 +20,6 @@ from dtq_scheduler.promoter import Promoter
 from dtq_scheduler.sweeper import Sweeper
 
 _log = structlog.get_logger("dtq.scheduler")
-
-_LONGEST_PAUSE_S = 2.0
 
 
 class Scheduler:
@@ -51,19 +50,15 @@ class Scheduler:
         leader = Leader(self._store, calls, self._name, self._settings.leader_lease)
         promoter = Promoter(self._store, calls)
         sweeper = Sweeper(self._store, keys, calls)
-        pause = 0.0
+        outage = Outage(_log, "nothing can be scheduled", "tasks are scheduled again")
         try:
             while True:
                 try:
                     rest = await self._pass(leader, promoter, sweeper)
                 except DtqError as error:
-                    if pause == 0:
-                        _log.warning("nothing can be scheduled", error=str(error))
-                    pause = rest = min(_LONGEST_PAUSE_S, 2 * pause or 0.1)
+                    rest = outage.met(error)
                 else:
-                    if pause:
-                        _log.info("tasks are scheduled again")
-                    pause = 0.0
+                    outage.over()
                 await asyncio.sleep(rest)
         finally:
             with contextlib.suppress(DtqError):

@@ -26,6 +26,7 @@ import structlog
 from dtq_core import codec
 from dtq_core.errors import DtqError, InputError, RedisFullError, RedisUnavailableError
 from dtq_core.logs import configure
+from dtq_core.outage import Outage
 from dtq_core.settings import Settings
 from dtq_tasks import default_registry
 from dtq_worker.worker import Worker
@@ -40,7 +41,6 @@ REFUSAL = b"refused: "
 MAX_REFUSAL_BYTES = 4_096
 
 _LOOK_AT_SELF_S = 1.0
-_LOOK_FOR_REDIS_S = 0.5
 
 
 class Orders(msgspec.Struct, frozen=True):
@@ -179,15 +179,12 @@ async def _work(worker: Worker, settings: Settings, orders_fd: int) -> NoReturn:
 
 async def _run_once_redis_is_there(worker: Worker) -> None:
     """It was there when the supervisor started, so it will come back."""
-    waited = False
+    outage = Outage(_log, "a worker process waits for Redis", "Redis is there")
     while not worker.stopping:
         try:
             await worker.run()
         except (RedisUnavailableError, RedisFullError) as error:
-            if not waited:
-                _log.warning("a worker process waits for Redis", error=str(error))
-            waited = True
-            await asyncio.sleep(_LOOK_FOR_REDIS_S)
+            await asyncio.sleep(outage.met(error))
 
 
 async def _look_at_self(worker: Worker, settings: Settings) -> None:

@@ -14,6 +14,7 @@ import structlog
 
 from dtq_core.errors import DtqError
 from dtq_core.keyspace import Keyspace
+from dtq_core.outage import Outage
 from dtq_core.store import AsyncStore
 from dtq_worker.intake import Intake
 from dtq_worker.slots import Slots
@@ -22,8 +23,6 @@ _log = structlog.get_logger("dtq.claimer")
 
 BLOCK_S = 1.0
 _TOKEN_TTL_MS = 10_000
-_FIRST_PAUSE_S = 0.1
-_LONGEST_PAUSE_S = 2.0
 
 
 class Claimer:
@@ -54,21 +53,16 @@ class Claimer:
 
     async def run(self) -> None:
         """Claim until cancelled."""
-        pause = 0.0
+        outage = Outage(_log, "nothing can be claimed", "tasks are claimed again")
         while True:
             try:
                 await self._slots.some_free()
                 if await self._intake.claim() > 0 and self._slots.free > 0:
                     await self._wait()
             except DtqError as error:
-                if pause == 0:
-                    _log.warning("nothing can be claimed", error=str(error))
-                pause = min(_LONGEST_PAUSE_S, 2 * pause or _FIRST_PAUSE_S)
-                await asyncio.sleep(pause)
+                await asyncio.sleep(outage.met(error))
             else:
-                if pause:
-                    _log.info("tasks are claimed again")
-                pause = 0.0
+                outage.over()
 
     async def pass_on(self) -> None:
         """Give back a token that an interrupted wait may have taken; one too many is harmless."""

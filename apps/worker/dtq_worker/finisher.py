@@ -24,6 +24,7 @@ from dtq_core.errors import (
 )
 from dtq_core.failpoints import reach
 from dtq_core.limits import MAX_BATCH_TASKS
+from dtq_core.outage import Outage
 from dtq_core.scripts import Code
 from dtq_core.store import AsyncStore
 from dtq_worker.held import Held
@@ -33,7 +34,6 @@ _log = structlog.get_logger("dtq.finisher")
 
 MAX_BATCH_BYTES = 4_194_304
 """Results and errors in one call beyond its first task, so that Redis never stalls on one."""
-_LONGEST_PAUSE_S = 2.0
 
 _PASSING = (RedisUnavailableError, RedisFullError, RedisDeniedError, CorruptDataError)
 """Errors that are no outcome's own fault, and that time or an operator mends."""
@@ -153,18 +153,12 @@ class Finisher:
 
     async def _until_answered(self, call: Call[list[Ended]]) -> list[Ended]:
         """Send until there is an answer; say once that there is none, and once that there is."""
-        pause = 0.05
-        waiting = False
+        outage = Outage(_log, "outcomes are held", "outcomes are stored again")
         while True:
             try:
                 answers = await self._store.run(call, retry_s=0)
             except _PASSING as error:
-                if not waiting:
-                    _log.warning("outcomes are held", backlog=self.backlog, error=str(error))
-                waiting = True
-                await asyncio.sleep(pause)
-                pause = min(2 * pause, _LONGEST_PAUSE_S)
+                await asyncio.sleep(outage.met(error, backlog=self.backlog))
             else:
-                if waiting:
-                    _log.info("outcomes are stored again")
+                outage.over()
                 return answers

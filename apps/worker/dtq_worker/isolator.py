@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 import structlog
 
 from dtq_core.errors import DtqError
+from dtq_core.outage import Outage
 from dtq_worker.intake import Intake
 from dtq_worker.slots import Slots
 
@@ -38,7 +39,7 @@ class Isolator:
         self._intakes = intakes
         self._slots = slots
         self._on_done = on_done
-        self._failing = False
+        self._outage = Outage(_log, "suspects cannot be looked for", "suspects are found again")
 
     async def run(self) -> None:
         """Take suspects until cancelled."""
@@ -56,11 +57,9 @@ class Isolator:
             try:
                 await intake.reclaim()
             except DtqError as error:
-                if not self._failing:
-                    _log.warning("suspects cannot be looked for", error=str(error))
-                self._failing = True
+                await asyncio.sleep(self._outage.met(error))
                 return True
-            self._failing = False
+            self._outage.over()
             if self._slots.free <= 0 or intake.suspects_left:
                 return True
         return False

@@ -19,6 +19,7 @@ from dtq_core.calls import Arg, Calls, batches
 from dtq_core.clock import mono_s, wall_ms
 from dtq_core.errors import DtqError, InvalidNameError, RedisFullError
 from dtq_core.limits import RENEWALS_PER_VISIBILITY
+from dtq_core.outage import Outage
 from dtq_core.scripts import Code
 from dtq_core.settings import Settings
 from dtq_core.store import Store
@@ -155,21 +156,17 @@ class LeaseKeeper:
             self._store.close()
 
     def _run(self) -> None:
-        failing = False
+        outage = Outage(_log, "leases cannot be renewed", "leases are renewed again")
         while True:
             try:
                 self._tick()
             except DtqError as error:
-                if not failing:
-                    _log.warning("leases cannot be renewed", error=str(error))
-                failing = True
+                outage.met(error)
             except Exception as error:  # a worker that cannot renew must not go on
                 self._on_broken(error)
                 return
             else:
-                if failing:
-                    _log.info("leases are renewed again")
-                failing = False
+                outage.over()
             if self._stopping.wait(self._tick_s):
                 return
 

@@ -11,6 +11,7 @@ import random
 import structlog
 
 from dtq_core.errors import DtqError
+from dtq_core.outage import Outage
 from dtq_worker.intake import Intake
 
 _log = structlog.get_logger("dtq.reaper")
@@ -33,14 +34,12 @@ class Reaper:
 
     async def run(self) -> None:
         """Reap until cancelled."""
-        failing = False
+        outage = Outage(_log, "nothing can be reclaimed", "tasks are reclaimed again")
         while True:
             try:
                 await self._intake.reclaim()
             except DtqError as error:
-                if not failing:
-                    _log.warning("nothing can be reclaimed", error=str(error))
-                failing = True
+                outage.met(error)
             else:
-                failing = False
+                outage.over()
             await asyncio.sleep(self._interval_s * self._chance.uniform(0.8, 1.2))

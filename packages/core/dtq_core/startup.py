@@ -8,11 +8,10 @@ import contextlib
 import structlog
 
 from dtq_core.errors import RedisUnavailableError
+from dtq_core.outage import Outage
 from dtq_core.store import AsyncStore
 
 _log = structlog.get_logger("dtq.startup")
-
-_LOOK_AGAIN_S = 0.5
 
 
 async def check_when_there(
@@ -31,19 +30,15 @@ async def check_when_there(
     Raises:
         RedisError: if it is there, but not fit, or does not let us in.
     """
-    warned = False
+    outage = Outage(_log, "waiting for Redis", "Redis is there")
     while not stopping.is_set():
         try:
             await store.check(eviction_matters=eviction_matters)
         except RedisUnavailableError as error:
-            if not warned:
-                _log.warning("waiting for Redis", error=str(error))
-            warned = True
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_LOOK_AGAIN_S):
+                async with asyncio.timeout(outage.met(error)):
                     await stopping.wait()
         else:
-            if warned:
-                _log.info("Redis is there")
+            outage.over()
             return True
     return False
