@@ -123,7 +123,7 @@ def test_a_password_is_not_shown(terminal: Terminal) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    [["list"], ["submit", "add"], ["events", "--follow"]],
+    [["list"], ["submit", "add"], ["events", "--follow"], ["scheduler"], ["worker", "handlers"]],
     ids=lambda command: str(command[0]),
 )
 def test_a_server_that_is_not_there(terminal: Terminal, command: list[str]) -> None:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import redis
 
 from cli.terminal import Terminal, eventually, stop
 from dtq_core.embedded import start_temporary
-from dtq_core.embedded_home import home_of, url_of
 
 SERVICES = pytest.mark.parametrize(
     "command", [["worker", "handlers"], ["scheduler"]], ids=["worker", "scheduler"]
@@ -51,32 +53,63 @@ def test_ctrl_c_stops_a_worker_whose_children_are_just_starting(terminal: Termin
     assert (worker.returncode, out, err) == (0, "", "")
 
 
+@contextlib.contextmanager
+def not_ready(terminal: Terminal) -> Iterator[None]:
+    """The server answers that it cannot serve for now, as one that loads its data does."""
+    spinning = threading.Thread(target=_spin, args=[terminal.raw])
+    spinning.start()
+    eventually("the server is busy", lambda: _is_busy(terminal.raw))
+    try:
+        yield
+    finally:
+        terminal.raw.script_kill()
+        spinning.join()
+
+
+def _spin(raw: redis.Redis) -> None:
+    with contextlib.suppress(redis.ResponseError):  # killed
+        raw.eval("while true do end", 0)
+
+
+def _is_busy(raw: redis.Redis) -> bool:
+    try:
+        return not raw.ping()
+    except redis.ResponseError:
+        return True
+
+
+@pytest.fixture
+def starting(tmp_path: Path) -> Iterator[Terminal]:
+    with start_temporary(config=["--lua-time-limit", "1"]) as server:
+        made = Terminal(tmp_path, server.url, log_level="info")
+        yield made
+        made.close()
+
+
 @SERVICES
-def test_a_service_waits_for_a_server_that_comes_up_later(
-    tmp_path: Path, command: list[str]
+def test_a_service_waits_for_a_server_that_is_not_ready(
+    starting: Terminal, command: list[str]
 ) -> None:
-    terminal = Terminal(tmp_path, url_of(home_of(tmp_path), 0), log_level="info")
-    service = terminal.start(*command)
-    assert service.stderr is not None
-    first = json.loads(service.stderr.readline())
-    assert (first["event"], first["level"]) == ("waiting for Redis", "warning")
-    with start_temporary(tmp_path):
-        eventually("it leads", lambda: leader_of(terminal))
-        done = stop(service)
-        terminal.close()
+    with not_ready(starting):
+        service = starting.start(*command)
+        assert service.stderr is not None
+        first = json.loads(service.stderr.readline())
+        assert (first["event"], first["level"]) == ("waiting for Redis", "warning")
+    eventually("it leads", lambda: leader_of(starting))
+    done = stop(service)
     assert (done.code, done.out) == (0, "")
-    assert json.loads(done.err.splitlines()[0])["event"] == "Redis is there"
+    assert json.loads(done.err.splitlines()[0])["event"] == "Redis is ready"
 
 
 @SERVICES
 def test_a_service_that_waits_for_its_server_stops_when_told(
-    tmp_path: Path, command: list[str]
+    starting: Terminal, command: list[str]
 ) -> None:
-    terminal = Terminal(tmp_path, url_of(home_of(tmp_path), 0), log_level="info")
-    service = terminal.start(*command)
-    assert service.stderr is not None
-    service.stderr.readline()
-    done = stop(service)
+    with not_ready(starting):
+        service = starting.start(*command)
+        assert service.stderr is not None
+        service.stderr.readline()
+        done = stop(service)
     assert (done.code, done.out, done.err) == (0, "", "")
 
 

@@ -18,7 +18,7 @@ from dtq_core.cancelling import cancel
 from dtq_core.clock import mono_s
 from dtq_core.errors import RedisError, WorkerStartError
 from dtq_core.settings import Settings
-from dtq_core.startup import check_when_there
+from dtq_core.startup import check_when_ready
 from dtq_core.store import AsyncStore
 from dtq_scheduler import Scheduler
 from dtq_worker.child import EXIT_CANNOT_START, EXIT_HURRIED, Orders
@@ -81,15 +81,15 @@ class Supervisor:
             The exit code: 0 after an orderly stop, 1 when hurried.
 
         Raises:
-            RedisError: if the server is there, but not fit, before any child is started. One that
-                is away is waited for.
+            RedisError: if the server cannot be reached or is not fit, before any child is started.
+                One that still loads is waited for.
             WorkerStartError: if no child can start, with the reason that the first one gave.
         """
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self.stop)
         try:
-            if await check_when_there(
+            if await check_when_ready(
                 self._store, self._stopping, eviction_matters=not self._allow_eviction
             ):
                 await self._work()

@@ -27,6 +27,7 @@ from redis.retry import Retry
 from dtq_core.embedded import find_running
 from dtq_core.errors import (
     CorruptDataError,
+    RedisBusyError,
     RedisDeniedError,
     RedisError,
     RedisFullError,
@@ -49,32 +50,32 @@ _BY_WORD: dict[str, type[RedisError]] = {
     "NOPERM": RedisDeniedError,
     "CORRUPT": CorruptDataError,
     "WRONGTYPE": CorruptDataError,
-    "READONLY": RedisUnavailableError,
-    "LOADING": RedisUnavailableError,
-    "BUSY": RedisUnavailableError,
-    "MASTERDOWN": RedisUnavailableError,
-    "CLUSTERDOWN": RedisUnavailableError,
-    "TRYAGAIN": RedisUnavailableError,
-    "MISCONF": RedisUnavailableError,
-    "NOREPLICAS": RedisUnavailableError,
-    "UNBLOCKED": RedisUnavailableError,
-    "UNKILLABLE": RedisUnavailableError,
+    "READONLY": RedisBusyError,
+    "LOADING": RedisBusyError,
+    "BUSY": RedisBusyError,
+    "MASTERDOWN": RedisBusyError,
+    "CLUSTERDOWN": RedisBusyError,
+    "TRYAGAIN": RedisBusyError,
+    "MISCONF": RedisBusyError,
+    "NOREPLICAS": RedisBusyError,
+    "UNBLOCKED": RedisBusyError,
+    "UNKILLABLE": RedisBusyError,
 }
 _WORD = re.compile(rf"(?:^|[ :'-])({'|'.join(_BY_WORD)})\b")
 
-# What redis-py raises, first match first; the words above come before ResponseError.
+# What redis-py raises, first match first; then the words above.
 _BY_TYPE: tuple[tuple[type[Exception], type[RedisError]], ...] = (
     (rx.AuthenticationError, RedisDeniedError),
     (rx.AuthorizationError, RedisDeniedError),
     (rx.NoPermissionError, RedisDeniedError),
     (rx.OutOfMemoryError, RedisFullError),
-    (rx.ReadOnlyError, RedisUnavailableError),
-    (rx.ClusterDownError, RedisUnavailableError),  # MASTERDOWN as well
-    (rx.TryAgainError, RedisUnavailableError),
-    (rx.ConnectionError, RedisUnavailableError),
-    (rx.TimeoutError, RedisUnavailableError),
-    (OSError, RedisUnavailableError),
+    (rx.BusyLoadingError, RedisBusyError),
+    (rx.ReadOnlyError, RedisBusyError),
+    (rx.ClusterDownError, RedisBusyError),  # MASTERDOWN as well
+    (rx.TryAgainError, RedisBusyError),
 )
+# What is left of these when the text has no such word, as it has where a connection was refused.
+_LOST = (rx.ConnectionError, rx.TimeoutError, OSError)
 
 
 class ScriptUnknownError(RedisError):
@@ -93,12 +94,16 @@ def translate(error: Exception, where: str) -> RedisError:
         text = "no answer in time" if isinstance(error, TimeoutError) else type(error).__name__
     if isinstance(error, rx.NoScriptError):
         return ScriptUnknownError(text)
+    return _kind(error, text)(f"Redis at {where}: {text}")
+
+
+def _kind(error: Exception, text: str) -> type[RedisError]:
     for kind, ours in _BY_TYPE:
         if isinstance(error, kind):
-            return ours(f"Redis at {where}: {text}")
+            return ours
     if (word := _WORD.search(text)) is not None:
-        return _BY_WORD[word[1]](f"Redis at {where}: {text}")
-    return RedisError(f"Redis at {where}: {text}")
+        return _BY_WORD[word[1]]
+    return RedisUnavailableError if isinstance(error, _LOST) else RedisError
 
 
 def redact(url: str) -> str:

@@ -13,6 +13,7 @@
     │   └── IdempotencyConflictError   the key was used before for another request
     ├── RedisError                     the server cannot do it
     │   ├── RedisUnavailableError      unreachable, loading, read-only, too slow: try again
+    │   │   └── RedisBusyError         of these: the server answers, but cannot serve for now
     │   ├── RedisFullError             out of memory, nothing was written
     │   ├── RedisDeniedError           wrong password, or a right is missing
     │   ├── RedisUnfitError            too old, evicting, or laid out for other settings
@@ -86,6 +87,10 @@ class RedisError(DtqError):
 
 class RedisUnavailableError(RedisError):
     """The server is unreachable, loading, read-only or too slow: try again later."""
+
+
+class RedisBusyError(RedisUnavailableError):
+    """The server answers that it cannot serve for now: it loads, runs a script, or is read-only."""
 
 
 class RedisFullError(RedisError):

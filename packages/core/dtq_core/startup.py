@@ -1,4 +1,4 @@
-"""The start of a service: its server may come up later than it does."""
+"""The start of a service: its server may still be starting as well."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ import contextlib
 
 import structlog
 
-from dtq_core.errors import RedisUnavailableError
+from dtq_core.errors import RedisBusyError
 from dtq_core.outage import Outage
 from dtq_core.store import AsyncStore
 
 _log = structlog.get_logger("dtq.startup")
 
 
-async def check_when_there(
+async def check_when_ready(
     store: AsyncStore, stopping: asyncio.Event, *, eviction_matters: bool = False
 ) -> bool:
-    """Check a server, and wait for one that is away or still loads; one line says so.
+    """Check a server, and wait for one that still loads; one line says so.
+
+    One that cannot be reached at all is refused: its address may be wrong.
 
     Args:
         store: its connections.
@@ -25,16 +27,16 @@ async def check_when_there(
         eviction_matters: as :meth:`AsyncStore.check`.
 
     Returns:
-        Whether it was there before the stop.
+        Whether it was ready before the stop.
 
     Raises:
-        RedisError: if it is there, but not fit, or does not let us in.
+        RedisError: if it cannot be reached, is not fit, or does not let us in.
     """
-    outage = Outage(_log, "waiting for Redis", "Redis is there")
+    outage = Outage(_log, "waiting for Redis", "Redis is ready")
     while not stopping.is_set():
         try:
             await store.check(eviction_matters=eviction_matters)
-        except RedisUnavailableError as error:
+        except RedisBusyError as error:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(outage.met(error)):
                     await stopping.wait()

@@ -11,7 +11,7 @@ from dtq_cli.options import Common
 from dtq_core.cancelling import cancel
 from dtq_core.logs import configure
 from dtq_core.settings import Settings
-from dtq_core.startup import check_when_there
+from dtq_core.startup import check_when_ready
 from dtq_core.store import AsyncStore
 from dtq_scheduler import Scheduler
 
@@ -46,6 +46,6 @@ async def _found_server(settings: Settings, stopping: asyncio.Event) -> bool:
     """Refuse a server that is unfit now, rather than say so in the log for ever."""
     store = AsyncStore(settings)
     try:
-        return await check_when_there(store, stopping)
+        return await check_when_ready(store, stopping)
     finally:
         await store.close()
