@@ -134,8 +134,8 @@ server.stop()
 def test_ctrl_c_at_the_terminal_does_not_reach_the_server(tmp_path: Path) -> None:
     code = f"""{OWN}
 with EmbeddedServer.start(folder) as server:
-    print("ready", flush=True)
     try:
+        print("ready", flush=True)
         time.sleep(60)
     except KeyboardInterrupt:
         time.sleep(0.3)
