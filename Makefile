@@ -1,14 +1,18 @@
-# make demo · make test · make lint · make bench: each sets itself up on a machine that has Python 3.11 or newer.
+# make demo · make test · make lint · make chaos · make bench: each sets itself up on a machine that has Python 3.11 or newer.
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench
+.PHONY: help demo test lint format bench chaos
 
 PYTHON ?= python3
+DURATION ?= 60
+SEED ?= 1
 BIN := .venv/bin
 READY := .venv/ready
 
 help:
 	@echo "make demo [FOLDER=path]  the main job: a folder of files, a worker killed on the way, nothing lost"
 	@echo "make test                all tests"
+	@echo "make chaos [DURATION=seconds] [SEED=number]"
+	@echo "                         kills, freezes, cuts and restarts under load; writes docs/chaos-report.md"
 	@echo "make lint                style, types, import directions"
 	@echo "make bench               speed on this machine, beside its ceilings"
 
@@ -24,6 +28,10 @@ demo: $(READY)
 
 test: $(READY)
 	$(BIN)/pytest
+
+chaos: $(READY)
+	PYTHONPATH=tests $(BIN)/python -m chaos --duration $(DURATION) --seed $(SEED)
+	MANY_STARTS=200 $(BIN)/pytest tests/processes/test_many_starts.py
 
 lint: $(READY)
 	$(BIN)/ruff format --check .

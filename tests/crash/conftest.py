@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from crash.processes import Zygote
-from crash.scene import VISIBILITY_S, Scene
 from dtq_core.settings import Settings
-from support.ledger import check_ledger
+from support.programs import Zygote
+from support.scene import VISIBILITY_S, Scene
 
 MOST_STARTS = range(4)
 """How often a handler may start, whatever is killed; tests are more exact."""
@@ -35,17 +34,16 @@ def settings(request: pytest.FixtureRequest, settings: Settings) -> Settings:
 
 @pytest.fixture(scope="session")
 def zygote() -> Iterator[Zygote]:
-    made = Zygote()
+    made = Zygote("crash.handlers")
     yield made
     made.close()
 
 
 @pytest.fixture
 def scene(settings: Settings, zygote: Zygote, tmp_path: Path) -> Iterator[Scene]:
-    made = Scene(settings, zygote, tmp_path)
+    made = Scene(settings, zygote, "crash.handlers", tmp_path)
     try:
         yield made
-        made.kill_all()
-        check_ledger(made.hand.store, made.accepted, made.journal.count("start"), MOST_STARTS)
+        made.settle(MOST_STARTS)
     finally:
         made.close()

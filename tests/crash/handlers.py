@@ -8,19 +8,9 @@ import time
 from pathlib import Path
 
 from dtq_tasks import Context, fixed, task
+from support.journal import note
 
-JOURNAL = "DTQ_TEST_JOURNAL"
 _LIMIT_S = 60
-
-
-def note(event: str, ctx: Context) -> None:
-    """Append one line, in one write."""
-    line = f"{event} {ctx.task_id} {ctx.attempt} {os.getpid()}\n"
-    fd = os.open(os.environ[JOURNAL], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-    try:
-        os.write(fd, line.encode())
-    finally:
-        os.close(fd)
 
 
 @task(retry=fixed(0.05))
@@ -57,5 +47,14 @@ def linger(ctx: Context, until: str) -> int:
     end = time.monotonic() + _LIMIT_S
     while not Path(until).exists() and time.monotonic() < end:
         time.sleep(0.02)
+    note("end", ctx)
+    return ctx.attempt
+
+
+@task(retry=fixed(0.05))
+def rest(ctx: Context, seconds: float) -> int:
+    """Run for a while."""
+    note("start", ctx)
+    time.sleep(seconds)
     note("end", ctx)
     return ctx.attempt

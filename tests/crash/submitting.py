@@ -1,7 +1,7 @@
 """A program that submits tasks, and is killed on its way.
 
-Its arguments: ``Client`` or ``AsyncClient``; ``each``, ``many`` or ``keyed``; how many; and a file
-to which it appends the id of each task that was accepted.
+Its arguments: ``Client`` or ``AsyncClient``; ``each``, ``many``, ``keyed`` or ``cancel``, which
+cancels each at once; how many; and a file to which it appends the id of each accepted task.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ async def main(face: str, way: str, count: int, accepted: TextIO) -> None:
         key = f"order-{number}" if way == "keyed" else None
         handle = await answer(client.submit(work.options(idempotency_key=key), number))
         print(handle.id, file=accepted, flush=True)
+        if way == "cancel":
+            await answer(handle.cancel())
     await answer(client.close())
 
 

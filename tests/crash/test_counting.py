@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from crash.handlers import die, work
-from crash.scene import WELL_UNDER_S, Scene
 from dtq import CancelAnswer, Status
 from dtq_core.errors import TaskCancelledError, TaskFailedError
+from support.scene import WELL_UNDER_S, Scene
 
 ALWAYS = 1_000
 

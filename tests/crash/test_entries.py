@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from crash.handlers import fail_once, work
-from crash.scene import Scene
 from dtq import Handle, Status
 from dtq_core.errors import RedisError
 from dtq_core.keyspace import GROUP
 from support.eventually import eventually
+from support.scene import Scene
 
 DEAD = "a-dead-worker"
 

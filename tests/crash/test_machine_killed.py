@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from crash.handlers import fail_once, linger, work
-from crash.scene import WELL_UNDER_S, Scene
 from dtq import Status
 from support.eventually import eventually
+from support.scene import WELL_UNDER_S, Scene
 
 
 @pytest.mark.parametrize("settings", [1, 3], indirect=True)

@@ -8,12 +8,15 @@ from pathlib import Path
 import pytest
 
 from crash.handlers import linger
-from crash.scene import WELL_UNDER_S, Scene
 from dtq_core.embedded import start_temporary
 from support.eventually import eventually
+from support.scene import WELL_UNDER_S, Scene
 
 TROUBLES = {
-    "full": (("CONFIG", "SET", "maxmemory", "1"), ("CONFIG", "SET", "maxmemory", "0")),
+    "closed to it": (
+        ("ACL", "SETUSER", "default", "-@all", "+acl", "+ping"),
+        ("ACL", "SETUSER", "default", "+@all"),
+    ),
     "read-only": (("REPLICAOF", "127.0.0.1", "1"), ("REPLICAOF", "NO", "ONE")),
 }
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from crash.handlers import fail_once, work
-from crash.scene import WELL_UNDER_S, Scene
 from dtq import Handle, Status
 from dtq_core.store import AsyncStore
 from dtq_scheduler.promoter import Promoter
 from support.eventually import eventually
+from support.scene import WELL_UNDER_S, Scene
 
 MANY = 1_200
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from crash.scene import WELL_UNDER_S, Scene
+from support.scene import WELL_UNDER_S, Scene
 
 FACES = pytest.mark.parametrize("face", ["Client", "AsyncClient"])
 
@@ -30,7 +30,9 @@ def test_killed_while_it_submits_one_by_one(
     scene: Scene, tmp_path: Path, face: str, failpoint: str, there: int
 ) -> None:
     accepted = tmp_path / "accepted"
-    program = scene.submitter(face, "each", "5", str(accepted), failpoints=f"{failpoint}=kill@3")
+    program = scene.program(
+        "crash.submitting", face, "each", "5", str(accepted), failpoints=f"{failpoint}=kill@3"
+    )
     program.killed()
     entries = scene.hand.entries()
     assert (len(ids(accepted)), len(entries)) == (2, there)
@@ -44,7 +46,9 @@ def test_killed_while_it_submits_many(
     scene: Scene, tmp_path: Path, face: str, failpoint: str, there: int
 ) -> None:
     accepted = tmp_path / "accepted"
-    scene.submitter(face, "many", "1200", str(accepted), failpoints=f"{failpoint}=kill@2").killed()
+    scene.program(
+        "crash.submitting", face, "many", "1200", str(accepted), failpoints=f"{failpoint}=kill@2"
+    ).killed()
     entries = scene.hand.entries()
     assert (len(entries), len(set(entries))) == (there, there)
     scene.accepted += entries
@@ -56,8 +60,10 @@ def test_started_again_under_the_same_keys_it_submits_nothing_twice(
     scene: Scene, tmp_path: Path, face: str
 ) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
-    scene.submitter(face, "keyed", "5", str(first), failpoints="submit.after=kill@3").killed()
-    assert scene.submitter(face, "keyed", "5", str(second)).ended() == 0
+    scene.program(
+        "crash.submitting", face, "keyed", "5", str(first), failpoints="submit.after=kill@3"
+    ).killed()
+    assert scene.program("crash.submitting", face, "keyed", "5", str(second)).ended() == 0
     assert ids(second)[:2] == ids(first)
     assert scene.hand.entries() == ids(second)
     all_end(scene, ids(second))

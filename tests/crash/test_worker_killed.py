@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from crash.handlers import die, work
-from crash.scene import WELL_UNDER_S, Scene
 from dtq import Handle, Status
+from support.scene import WELL_UNDER_S, Scene
 
 
 class Window(NamedTuple):

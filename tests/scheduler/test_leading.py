@@ -16,8 +16,8 @@ from dtq_core.errors import RedisUnavailableError
 from dtq_core.store import AsyncStore
 from dtq_scheduler.leader import Leader
 from dtq_tasks import Context
+from support.programs import TESTS, clean_environment, frozen
 from support.proxy import Proxy
-from worker.processes import TESTS, clean_environment, frozen
 from worker.stage import Stage, eventually
 
 LEASE_S = 1.0
@@ -39,7 +39,7 @@ def scheduler_process(stage: Stage) -> Iterator[Callable[[], subprocess.Popen[by
         env = {f"DTQ_{name.upper()}": str(value) for name, value in given.items()}
         made.append(
             subprocess.Popen(
-                [sys.executable, "-m", "scheduler.process"],
+                [sys.executable, "-m", "support.schedule"],
                 env=clean_environment(TESTS) | env,
                 stdout=subprocess.DEVNULL,
             )
@@ -69,7 +69,7 @@ async def steady_load(stage: Stage, task: Any, seconds: float) -> None:
         await stage.submit(task.options(delay=0.1 + n / 50))
 
 
-async def test_after_the_leader_is_killed_another_leads_within_lease_and_tick(
+async def test_c1_after_the_leader_is_killed_another_leads_within_lease_and_tick(
     stage: Stage, scheduler_process: Callable[[], subprocess.Popen[bytes]]
 ) -> None:
     task, runs = counted(stage)

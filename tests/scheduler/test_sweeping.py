@@ -28,7 +28,7 @@ async def consumers(stage: Stage) -> set[str]:
     return {consumer["name"].decode() for consumer in found} - {"overdue"}
 
 
-async def test_starts_and_stops_half_of_them_kills_leave_only_the_live_behind(
+async def test_e2_starts_and_stops_half_of_them_kills_leave_only_the_live_behind(
     stage: Stage, child: Callable[..., Child]
 ) -> None:
     short = {"visibility_timeout": 0.5, "reaper_interval": 0.1}
@@ -59,7 +59,7 @@ async def _only(stage: Stage, worker_id: str) -> bool:
     return await consumers(stage) <= {worker_id} and workers == [worker_id.encode()]
 
 
-async def test_clearing_away_a_worker_never_loses_what_it_held(
+async def test_a1_clearing_away_a_worker_never_loses_what_it_held(
     stage: Stage, child: Callable[..., Child], journal: Journal
 ) -> None:
     long = {"visibility_timeout": 60, "reaper_interval": 0.05}
@@ -76,7 +76,7 @@ async def test_clearing_away_a_worker_never_loses_what_it_held(
     assert victim.worker_id not in await consumers(stage)
 
 
-async def test_a_worker_that_is_busy_or_idle_for_long_is_not_cleared_away(
+async def test_a1_a_worker_that_is_busy_or_idle_for_long_is_not_cleared_away(
     stage: Stage, child: Callable[..., Child], journal: Journal
 ) -> None:
     busy = child(visibility_timeout=0.5, concurrency=1)

@@ -34,6 +34,20 @@ def test_kill_ends_the_process_on_the_spot() -> None:
     assert (ended.returncode, ended.stdout) == (-signal.SIGKILL, "")
 
 
+def test_stop_holds_the_process_exactly_there() -> None:
+    code = "print('before', flush=True); reach('here'); print('after')"
+    with subprocess.Popen(
+        [sys.executable, "-c", f"from dtq_core.failpoints import reach\n{code}"],
+        env={**os.environ, "DTQ_FAILPOINTS": "here=stop"},
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        _, status = os.waitpid(process.pid, os.WUNTRACED)
+        assert os.WSTOPSIG(status) == signal.SIGSTOP
+        process.send_signal(signal.SIGCONT)
+        assert process.communicate()[0].split() == ["before", "after"]
+
+
 def test_a_count_waits_for_the_nth_time_and_acts_once() -> None:
     code = (
         "for n in range(4):\n"

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from dtq_core.embedded import start_temporary
-from worker.processes import Child, Crew, Journal, Zygote
+from support.programs import Zygote
+from worker.processes import Child, Crew, Journal
 from worker.server import Server
 from worker.stage import Stage, staged
 
@@ -36,7 +37,7 @@ def journal(tmp_path: Path) -> Journal:
 
 @pytest.fixture(scope="session")
 def zygote() -> Iterator[Zygote]:
-    made = Zygote()
+    made = Zygote("worker.handlers")
     yield made
     made.close()
 

@@ -8,18 +8,7 @@ import time
 
 from dtq_core.clock import mono_s
 from dtq_tasks import Context, default_registry, task
-
-JOURNAL = "DTQ_TEST_JOURNAL"
-
-
-def note(event: str, ctx: Context) -> None:
-    """Append one line, in one write."""
-    line = f"{event} {ctx.id} {ctx.attempt} {os.getpid()} {mono_s():.6f}\n"
-    fd = os.open(os.environ[JOURNAL], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-    try:
-        os.write(fd, line.encode())
-    finally:
-        os.close(fd)
+from support.journal import note
 
 
 @task(retry=[0.05])

@@ -17,7 +17,7 @@ PROMISED_S = 2.0
 """Twice what is promised: the machine may be busy."""
 
 
-async def test_a_running_task_is_cancelled_within_a_second_even_when_all_slots_are_taken(
+async def test_f2_a_running_task_is_cancelled_within_a_second_even_when_all_slots_are_taken(
     stage: Stage,
 ) -> None:
     @stage.task
@@ -44,7 +44,7 @@ async def test_a_running_task_is_cancelled_within_a_second_even_when_all_slots_a
     assert attempt.outcome == "cancelled"
 
 
-async def test_the_heartbeat_goes_on_when_all_slots_are_taken(stage: Stage) -> None:
+async def test_f2_the_heartbeat_goes_on_when_all_slots_are_taken(stage: Stage) -> None:
     go_on = asyncio.Event()
 
     @stage.task

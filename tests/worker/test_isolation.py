@@ -15,7 +15,7 @@ from worker.stage import Stage, eventually
 QUICK = {"visibility_timeout": 30, "reaper_interval": 0.3}
 
 
-async def test_innocents_succeed_and_only_the_killers_are_dead_lettered(
+async def test_h2_innocents_succeed_and_only_the_killers_are_dead_lettered(
     stage: Stage, crew: Callable[..., Crew], journal: Journal
 ) -> None:
     crew(processes=2, concurrency=20, **QUICK)

@@ -9,9 +9,10 @@ from collections.abc import Callable
 
 from dtq_core.scripts import ADOPT, CLAIM, FINISH, RENEW, Script
 from dtq_tasks import Context
+from support.programs import frozen
 from support.proxy import Fault, Proxy, is_command, runs
 from worker import handlers
-from worker.processes import Child, Journal, frozen
+from worker.processes import Child, Journal
 from worker.stage import Stage, eventually, staged
 
 SHORT = {"visibility_timeout": 0.5, "reaper_interval": 0.1}
@@ -25,7 +26,7 @@ async def steal(stage: Stage, thief: str) -> None:
     assert taken.claims
 
 
-async def test_a_task_that_takes_five_visibility_timeouts_runs_once(
+async def test_b1_a_task_that_takes_five_visibility_timeouts_runs_once(
     stage: Stage, child: Callable[..., Child], journal: Journal
 ) -> None:
     async with stage.scheduler():
@@ -174,7 +175,7 @@ async def test_a_claim_whose_reply_is_lost_is_adopted_at_no_attempt(stage: Stage
         assert (info.attempt, info.crashes) == (1, 0)
 
 
-async def test_a_lost_reply_of_any_other_call_changes_nothing(redis_url: str) -> None:
+async def test_b5_a_lost_reply_of_any_other_call_changes_nothing(redis_url: str) -> None:
     faults = (Fault.CUT_REPLY, Fault.CUT_REQUEST)
     cases = [(script, fault) for script in (FINISH, RENEW, ADOPT) for fault in faults]
     await asyncio.gather(*(lose_one_reply(redis_url, *case) for case in cases))
@@ -233,7 +234,7 @@ async def test_a_worker_with_a_short_visibility_timeout_does_not_rob_one_with_a_
     assert (await handle.info()).attempt == 1
 
 
-async def test_what_a_killed_worker_held_runs_elsewhere_within_the_visibility_timeout_and_a_look(
+async def test_c3_what_a_killed_worker_held_runs_elsewhere_within_the_visibility_timeout_and_a_look(
     stage: Stage, child: Callable[..., Child], journal: Journal
 ) -> None:
     victim = child(**SHORT)
@@ -251,7 +252,7 @@ async def test_what_a_killed_worker_held_runs_elsewhere_within_the_visibility_ti
     assert {(await handle.info()).crashes for handle in handles} == {1}
 
 
-async def test_an_entry_that_stays_pending_on_a_live_worker_is_not_forgotten(
+async def test_c3_an_entry_that_stays_pending_on_a_live_worker_is_not_forgotten(
     stage: Stage,
 ) -> None:
     go_on = asyncio.Event()

@@ -32,7 +32,7 @@ async def stage(redis_url: str) -> AsyncIterator[Stage]:
         yield made
 
 
-async def test_after_thousands_of_tasks_of_every_fate_only_dead_letters_are_left(
+async def test_e1_after_thousands_of_tasks_of_every_fate_only_dead_letters_are_left(
     stage: Stage,
 ) -> None:
     @stage.task(retry=[0], max_attempts=2)

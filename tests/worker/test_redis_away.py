@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from dtq_core.clock import mono_s
+from support.programs import gone
 from worker import handlers
 from worker.fixtures import Children, Deployment
-from worker.processes import Child, Crew, Journal, gone
+from worker.processes import Child, Crew, Journal
 from worker.server import Server
 from worker.stage import Stage, eventually, staged
 
@@ -106,7 +107,7 @@ async def test_a_server_that_hangs_for_longer_than_any_time_limit_is_waited_for(
     assert len(journal.lines("start", handle.id)) <= 2
 
 
-async def test_a_stop_while_redis_is_away_ends_soon_after_the_grace_time(
+async def test_h4_a_stop_while_redis_is_away_ends_soon_after_the_grace_time(
     stage: Stage, server: Server, child: Callable[..., Child], journal: Journal
 ) -> None:
     idle = child(**SHORT, shutdown_grace=0.5)

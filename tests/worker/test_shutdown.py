@@ -29,7 +29,7 @@ async def consumers(stage: Stage) -> set[bytes]:
     return {consumer["name"] for consumer in found} - {b"overdue"}
 
 
-async def test_a_worker_told_to_stop_finishes_what_it_runs_and_takes_nothing_new(
+async def test_b5_a_worker_told_to_stop_finishes_what_it_runs_and_takes_nothing_new(
     stage: Stage,
 ) -> None:
     started: list[int] = []
@@ -111,7 +111,7 @@ async def test_a_stopped_worker_leaves_nothing_of_itself_behind(stage: Stage) ->
     assert await stage.raw.exists(stage.keys.worker(worker.id), stage.keys.leader) == 0
 
 
-async def test_leases_are_renewed_until_the_last_task_has_ended(
+async def test_h4_leases_are_renewed_until_the_last_task_has_ended(
     stage: Stage, child: Callable[..., Child], journal: Journal
 ) -> None:
     stopping = child(**SHORT, shutdown_grace=10)
@@ -124,7 +124,7 @@ async def test_leases_are_renewed_until_the_last_task_has_ended(
     assert len(journal.lines("start")) == 2
 
 
-async def test_five_deploys_use_up_no_attempt(
+async def test_h1_five_deploys_use_up_no_attempt(
     stage: Stage, child: Callable[..., Child], journal: Journal
 ) -> None:
     handles = [
@@ -164,7 +164,7 @@ async def test_a_worker_told_to_hurry_gives_everything_back_at_once_and_says_so(
         await handle.cancel()
 
 
-async def test_a_stop_ends_soon_after_the_grace_time_though_handlers_never_stop(
+async def test_g3_a_stop_ends_soon_after_the_grace_time_though_handlers_never_stop(
     stage: Stage, child: Callable[..., Child], journal: Journal
 ) -> None:
     worker = child(visibility_timeout=30, shutdown_grace=0.2)

@@ -15,8 +15,10 @@ import pytest
 import dtq_worker.supervisor
 from dtq_core.clock import mono_s
 from dtq_worker.supervisor import Supervisor
+from support.journal import JOURNAL
+from support.programs import TESTS, clean_environment, gone
 from worker import handlers
-from worker.processes import TESTS, Crew, Journal, clean_environment, gone
+from worker.processes import Crew, Journal
 from worker.stage import Stage, eventually
 
 LONG_LEASE = {"visibility_timeout": 30, "reaper_interval": 30}
@@ -105,7 +107,7 @@ async def test_a_child_that_does_not_end_is_killed_some_time_after_its_grace_tim
     monkeypatch.setattr(dtq_worker.supervisor, "_KILL_AFTER_S", 0.3)
     for name, value in clean_environment(TESTS).items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setenv(handlers.JOURNAL, str(journal.path))
+    monkeypatch.setenv(JOURNAL, str(journal.path))
     supervisor = Supervisor(stage.settings(shutdown_grace=0), ["worker.handlers"])
     running = asyncio.create_task(supervisor.run())
     handle = await stage.submit(handlers.block.options(max_attempts=1), 60)
@@ -174,7 +176,7 @@ async def test_a_child_with_a_handler_that_does_not_stop_is_replaced_once_the_re
     assert gone(first.pid)
 
 
-async def test_a_task_that_ends_its_process_is_given_up_and_ends_nothing_else(
+async def test_h2_a_task_that_ends_its_process_is_given_up_and_ends_nothing_else(
     stage: Stage, crew: Callable[..., Crew], journal: Journal
 ) -> None:
     supervisor = crew(**LONG_LEASE)
@@ -189,7 +191,7 @@ async def test_a_task_that_ends_its_process_is_given_up_and_ends_nothing_else(
     assert supervisor.exit_code is None
 
 
-async def test_a_second_signal_ends_everything_within_two_seconds_even_a_blocked_loop(
+async def test_h4_a_second_signal_ends_everything_within_two_seconds_even_a_blocked_loop(
     stage: Stage, crew: Callable[..., Crew], journal: Journal
 ) -> None:
     supervisor = crew(processes=2, concurrency=4, shutdown_grace=60, **LONG_LEASE)
@@ -223,7 +225,7 @@ async def test_a_second_signal_ends_everything_within_two_seconds_even_a_blocked
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-async def test_a_signal_to_the_whole_group_is_an_orderly_stop(
+async def test_h4_a_signal_to_the_whole_group_is_an_orderly_stop(
     stage: Stage, crew: Callable[..., Crew], journal: Journal, number: signal.Signals
 ) -> None:
     supervisor = crew(shutdown_grace=10, **LONG_LEASE)
@@ -237,7 +239,7 @@ async def test_a_signal_to_the_whole_group_is_an_orderly_stop(
     assert not any("died" in line for line in supervisor.lines())
 
 
-async def test_a_signal_during_the_start_ends_everything(
+async def test_h4_a_signal_during_the_start_ends_everything(
     stage: Stage, crew: Callable[..., Crew]
 ) -> None:
     async def stop_after(seconds: float) -> None:

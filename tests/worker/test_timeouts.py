@@ -85,7 +85,7 @@ async def test_a_handler_that_answers_its_timeout_with_an_error_has_timed_out(
 
 
 @pytest.mark.usefixtures("_little_patience")
-async def test_a_handler_that_swallows_its_timeout_is_over_in_time_and_keeps_its_slot(
+async def test_g3_a_handler_that_swallows_its_timeout_is_over_in_time_and_keeps_its_slot(
     stage: Stage,
 ) -> None:
     running, most, let_go = 0, 0, asyncio.Event()
@@ -116,7 +116,7 @@ async def test_a_handler_that_swallows_its_timeout_is_over_in_time_and_keeps_its
     assert {(await handle.info()).status for handle in zombies} == {"DEAD_LETTERED"}
 
 
-async def test_a_handler_in_a_thread_is_over_in_time_keeps_its_slot_and_cannot_write_a_result(
+async def test_g3_a_handler_in_a_thread_is_over_in_time_keeps_its_slot_and_cannot_write_a_result(
     stage: Stage,
 ) -> None:
     let_go = threading.Event()
@@ -144,7 +144,7 @@ async def test_a_handler_in_a_thread_is_over_in_time_keeps_its_slot_and_cannot_w
     assert [a.outcome for a in await handle.attempts()] == ["retry", "succeeded"]
 
 
-async def test_a_timeout_at_the_visibility_timeout_never_runs_a_task_twice_at_once(
+async def test_b2_a_timeout_at_the_visibility_timeout_never_runs_a_task_twice_at_once(
     stage: Stage,
 ) -> None:
     running: dict[str, int] = {}

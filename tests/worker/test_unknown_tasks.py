@@ -7,7 +7,7 @@ from dtq_tasks import Registry, TaskDecorator
 from worker.stage import Stage, eventually
 
 
-async def test_an_unknown_task_is_given_back_at_no_attempt_and_runs_where_it_is_known(
+async def test_a7_an_unknown_task_is_given_back_at_no_attempt_and_runs_where_it_is_known(
     stage: Stage,
 ) -> None:
     runs: list[int] = []
@@ -44,7 +44,7 @@ async def test_an_unknown_task_rests_before_it_is_looked_at_again(stage: Stage) 
         assert await handle.cancel() == "cancelled"
 
 
-async def test_a_task_that_no_worker_knows_is_dead_lettered_by_time_with_that_reason(
+async def test_a7_a_task_that_no_worker_knows_is_dead_lettered_by_time_with_that_reason(
     stage: Stage,
 ) -> None:
     async with stage.worker(unknown_task_delay=0.05, unknown_task_timeout=0.4):
@@ -58,7 +58,7 @@ async def test_a_task_that_no_worker_knows_is_dead_lettered_by_time_with_that_re
     assert payload == b'[["arguments","stay"],{}]'
 
 
-async def test_a_task_that_a_dead_worker_left_is_not_dropped_by_one_that_does_not_know_it(
+async def test_a7_a_task_that_a_dead_worker_left_is_not_dropped_by_one_that_does_not_know_it(
     stage: Stage,
 ) -> None:
     runs = 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dtq_core.calls import Calls
 from dtq_core.clock import mono_s
+from dtq_core.failpoints import reach
 from dtq_core.store import AsyncStore
 
 _RENEWALS = 3
@@ -43,9 +44,11 @@ class Leader:
         """
         now = mono_s()
         if now >= self._ask_at_s:
+            reach("lead.before")
             answer = await self._store.run(
                 self._calls.lead(self._name, int(self._lease_s * 1000)), retry_s=0
             )
+            reach("lead.after")
             self._ask_at_s = now + self._lease_s / _RENEWALS
             self._trusted_until_s = now + self._lease_s if answer.leads else 0.0
             if answer.leads:
@@ -61,4 +64,5 @@ class Leader:
             RedisError: if Redis cannot be told; the lease then ends by itself.
         """
         self._trusted_until_s = 0.0
+        reach("resign.before")
         await self._store.run(self._calls.lead(self._name, 0), retry_s=0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dtq_core import reads
 from dtq_core.calls import Calls
 from dtq_core.clock import mono_s
+from dtq_core.failpoints import reach
 from dtq_core.keyspace import Keyspace
 from dtq_core.limits import MAX_BATCH_TASKS
 from dtq_core.store import AsyncStore
@@ -32,7 +33,9 @@ class Sweeper:
             RedisError: if Redis cannot do it.
         """
         while True:
+            reach("expire.before")
             done = await self._store.run(self._calls.expire(), retry_s=0)
+            reach("expire.after")
             if done.seen < MAX_BATCH_TASKS:
                 return done.next_ms / 1000 if done.next_ms >= 0 else float("inf")
 
@@ -45,6 +48,7 @@ class Sweeper:
         if mono_s() - self._looked_s < _WORKERS_EVERY_S:
             return
         self._looked_s = mono_s()
+        reach("sweep.before")
         names = await self._store.read(reads.worker_ids(self._keys))
         described = await self._store.link.pipeline(
             [("EXISTS", self._keys.worker(worker)) for worker in names]

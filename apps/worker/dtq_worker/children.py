@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 import msgspec
 import structlog
 
+from dtq_core.failpoints import reach
 from dtq_worker.child import REFUSAL, SUSPECTS_WAIT, Orders
 
 _log = structlog.get_logger("dtq.supervisor")
@@ -52,6 +53,7 @@ class Child:
         Raises:
             OSError: if no process or memory is to be had now.
         """
+        reach("spawn.before")
         line, its_end = socket.socketpair()
         with its_end:
             try:
@@ -62,6 +64,7 @@ class Child:
             except BaseException:
                 line.close()
                 raise
+        reach("spawn.after")
         return cls(process, line, on_suspects)
 
     async def give(self, orders: Orders) -> None:
@@ -70,6 +73,7 @@ class Child:
         loop.add_reader(self._line, self._listen)
         with contextlib.suppress(OSError):
             await loop.sock_sendall(self._line, msgspec.json.encode(orders) + b"\n")
+        reach("orders.after")
 
     def stop(self, *, hurry: bool) -> None:
         """Tell it to stop. A signal ends it even before it listens; two signals may become one."""

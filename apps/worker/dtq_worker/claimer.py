@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import structlog
 
 from dtq_core.errors import DtqError
+from dtq_core.failpoints import reach
 from dtq_core.keyspace import Keyspace
 from dtq_core.outage import Outage
 from dtq_core.store import AsyncStore
@@ -79,5 +80,6 @@ class Claimer:
         self._has_token = True
         token = await self._waiter.link.raw("BLPOP", *self._wake_keys, BLOCK_S)
         self._has_token = False
+        reach("wake.after")
         if token is not None and token[1] == b"o":
             await self._intake.reclaim()

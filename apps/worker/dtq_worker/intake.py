@@ -134,6 +134,7 @@ class Intake:
         reach("reclaim.before")
         taken = await self._take(call, asked)
         reach("reclaim.after")
+        self._reclaim_due = len(taken.claims) == asked  # more may be there
         self._cursors.update(zip(bands, taken.cursors, strict=True))
         self.suspects_left = taken.suspects
         if taken.suspects and self._on_suspects is not None:
@@ -145,7 +146,9 @@ class Intake:
 
     async def _adopt(self) -> None:
         known = self._leases.known_entries()
+        reach("adopt.before")
         await self._take(self._calls.adopt(self._worker, known, self._order.plain()), 0)
+        reach("adopt.after")
         self._unsure = False
         self._adopted_s = mono_s()
 

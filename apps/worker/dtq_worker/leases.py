@@ -18,6 +18,7 @@ import structlog
 from dtq_core.calls import Arg, Calls, batches
 from dtq_core.clock import mono_s, wall_ms
 from dtq_core.errors import DtqError, InvalidNameError, RedisFullError
+from dtq_core.failpoints import reach
 from dtq_core.limits import RENEWALS_PER_VISIBILITY
 from dtq_core.outage import Outage
 from dtq_core.scripts import Code
@@ -203,7 +204,9 @@ class LeaseKeeper:
             call = calls.beat(
                 self._worker, 3 * self._visibility_ms, self._visibility_ms, description
             )
+            reach("beat.before")
             beat = self._store.run(call, retry_s=0)
+            reach("beat.after")
             asked = asked or beat.cancels != self._cancels[index]
             self._cancels[index] = beat.cancels
             longest = max(longest, beat.visibility_ms)
@@ -222,7 +225,9 @@ class LeaseKeeper:
             for batch in batches(group):
                 sent_s = mono_s()
                 leases = [(*item.key, item.take_progress()) for item in batch]
+                reach("renew.before")
                 codes = self._store.run(calls.renew(self._worker, leases), retry_s=0)
+                reach("renew.after")
                 for item, code in zip(batch, codes, strict=True):
                     item.renewed_s = sent_s
                     item.progress = b""

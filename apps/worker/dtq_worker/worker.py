@@ -18,6 +18,7 @@ from dtq_core.calls import Suspects
 from dtq_core.cancelling import cancel
 from dtq_core.clock import mono_s
 from dtq_core.errors import DtqError, InvalidNameError
+from dtq_core.failpoints import reach
 from dtq_core.keyspace import OVERDUE, SUSPECTS
 from dtq_core.limits import check_name
 from dtq_core.outcome import GivenBack
@@ -224,6 +225,7 @@ class Worker:
         self, taking: Sequence[asyncio.Task[None]], finishing: Sequence[asyncio.Task[None]]
     ) -> None:
         """Claim nothing more, wait, give back the rest, store the outcomes; renew to the last."""
+        reach("shutdown.before")
         end_s = mono_s() + self.settings.shutdown_grace
         _log.info("worker stops", worker=self.id, running=len(self._leases.all()))
         for intake in self._intakes:

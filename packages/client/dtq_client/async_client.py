@@ -104,7 +104,10 @@ class AsyncClient:
         """Cancel a task. As :meth:`Client.cancel`."""
         call = self.store.calls_of(task_id).cancel([task_id], checked_reason(reason))
         await self._check()
-        return cancel_answer((await self.store.run(call))[0], task_id)
+        reach("cancel.before")
+        answers = await self.store.run(call)
+        reach("cancel.after")
+        return cancel_answer(answers[0], task_id)
 
     async def attempts(self, task_id: str) -> list[Attempt]:
         """Return the ended attempts of a task, oldest first. As :meth:`Client.attempts`."""

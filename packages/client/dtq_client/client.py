@@ -178,7 +178,10 @@ class Client:
         """
         call = self.store.calls_of(task_id).cancel([task_id], checked_reason(reason))
         self._check()
-        return cancel_answer(self.store.run(call)[0], task_id)
+        reach("cancel.before")
+        answers = self.store.run(call)
+        reach("cancel.after")
+        return cancel_answer(answers[0], task_id)
 
     def attempts(self, task_id: str) -> list[Attempt]:
         """Return the ended attempts of a task, oldest first. Errors as :meth:`get`."""

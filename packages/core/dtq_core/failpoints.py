@@ -5,6 +5,7 @@
 
 =========  ===========================================
 kill       SIGKILL to this very process
+stop       SIGSTOP to it; whoever waits for that has it exactly there
 pause:S    sleep S seconds, holding the calling thread
 raise      raise :class:`FailpointError`
 =========  ===========================================
@@ -21,7 +22,7 @@ from dataclasses import dataclass
 from dtq_core.errors import SettingsError
 
 _POINT = re.compile(
-    r"(?P<name>[a-z_.]+)=(?P<action>kill|pause:\d+(\.\d+)?|raise)(@(?P<count>[1-9]\d*))?"
+    r"(?P<name>[a-z_.]+)=(?P<action>kill|stop|pause:\d+(\.\d+)?|raise)(@(?P<count>[1-9]\d*))?"
 )
 
 
@@ -41,6 +42,8 @@ class _Failpoint:
             return
         if self.action == "kill":
             os.kill(os.getpid(), signal.SIGKILL)
+        elif self.action == "stop":
+            os.kill(os.getpid(), signal.SIGSTOP)
         elif self.action == "pause":
             time.sleep(self.seconds)
         else:
@@ -52,7 +55,7 @@ def _parse(text: str) -> dict[str, _Failpoint]:
     for part in filter(None, text.split(",")):
         found = _POINT.fullmatch(part)
         if found is None:
-            raise SettingsError(f"DTQ_FAILPOINTS: {part!r} is not name=kill|pause:S|raise[@N]")
+            raise SettingsError(f"DTQ_FAILPOINTS: {part!r} is not name=kill|stop|pause:S|raise[@N]")
         action, _, seconds = found["action"].partition(":")
         points[found["name"]] = _Failpoint(action, float(seconds or 0), int(found["count"] or 1))
     return points

@@ -1,6 +1,7 @@
-"""A supervisor whose first children are armed with failpoints: the arguments, one for each.
+"""Runs a supervisor with the settings of the environment, as the command would.
 
-An empty argument is a child without any. The settings come from the environment.
+Its arguments: the modules with the handlers, separated by commas; then failpoints, one argument for
+each of its first children. An empty one is a child without any.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import os
 import sys
 from typing import Any
 
+from dtq_core.errors import DtqError
 from dtq_core.logs import configure
 from dtq_core.settings import load
 from dtq_worker.supervisor import Supervisor
@@ -24,15 +26,20 @@ def arm(failpoints: list[str]) -> None:
         armed = failpoints.pop(0) if failpoints else ""
         return await _spawn(*args, env={**os.environ, "DTQ_FAILPOINTS": armed}, **kwargs)
 
-    asyncio.create_subprocess_exec = spawn  # type: ignore[assignment]
+    asyncio.create_subprocess_exec = spawn
 
 
-def main() -> None:
+def main() -> int:
     settings = load()
     configure(settings)
-    arm(sys.argv[1:])
-    sys.exit(asyncio.run(Supervisor(settings, ["crash.handlers"]).run()))
+    modules, *failpoints = sys.argv[1:]
+    arm(failpoints)
+    try:
+        return asyncio.run(Supervisor(settings, modules.split(",")).run())
+    except DtqError as error:
+        print(f"dtq worker: {error}", file=sys.stderr)
+        return 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

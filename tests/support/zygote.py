@@ -1,6 +1,7 @@
 """Forks programs from a process that has imported all they need: each starts in milliseconds.
 
-Requests come as lines of JSON on standard input, and each is answered by one line.
+Its arguments are further modules to import. Requests come as lines of JSON on standard input, and
+each is answered by one line.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ import signal
 import socket
 import sys
 import warnings
+from collections.abc import Callable
+from typing import Any
 
 from dtq_core import failpoints
 
-NEEDED = ["uvloop", "crash.handlers", "dtq", "dtq_scheduler", "dtq_worker.supervisor"]
+NEEDED = ["uvloop", "dtq", "dtq_scheduler", "dtq_worker.supervisor"]
 
 _lines: dict[int, socket.socket] = {}
 """Our end of each program's standard input; it stays open for as long as we live."""
@@ -28,6 +31,7 @@ def start(module: str, arguments: list[str], environment: dict[str, str], log: s
     pid = os.fork()
     if pid == 0:
         os.setsid()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         for line in [ours, *_lines.values()]:
             line.close()
         sink = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
@@ -43,6 +47,11 @@ def start(module: str, arguments: list[str], environment: dict[str, str], log: s
 def say(pid: int, text: str) -> None:
     """Write to a program's standard input."""
     _lines[pid].sendall(text.encode())
+
+
+def hang_up(pid: int) -> None:
+    """End a program's standard input."""
+    _lines.pop(pid).close()
 
 
 def poll(pid: int) -> int | None:
@@ -70,9 +79,14 @@ def _become(module: str, arguments: list[str], environment: dict[str, str]) -> N
 
 def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    for name in NEEDED:
+    for name in [*NEEDED, *sys.argv[1:]]:
         importlib.import_module(name)
-    actions = {"start": start, "say": say, "poll": poll}
+    actions: dict[str, Callable[..., Any]] = {
+        "start": start,
+        "say": say,
+        "hang_up": hang_up,
+        "poll": poll,
+    }
     for text in sys.stdin:
         name, *arguments = json.loads(text)
         print(json.dumps(actions[name](*arguments)), flush=True)

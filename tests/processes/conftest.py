@@ -1,0 +1,49 @@
+"""A scene for each test, settled by the ledger at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from dtq_core.settings import Settings
+from support.programs import Zygote
+from support.scene import VISIBILITY_S, Scene
+
+MOST_STARTS = range(6)
+"""How often a handler may start, whatever happens; tests are more exact."""
+
+
+@pytest.fixture
+def settings(request: pytest.FixtureRequest, settings: Settings) -> Settings:
+    """Settings of this test; its parameter is the visibility timeout."""
+    return replace(
+        settings,
+        retry_timeout=10,
+        visibility_timeout=getattr(request, "param", VISIBILITY_S),
+        reaper_interval=0.2,
+        shutdown_grace=5,
+        concurrency=4,
+        processes=1,
+        scheduler_tick=0.02,
+        leader_lease=0.5,
+    )
+
+
+@pytest.fixture(scope="session")
+def zygote() -> Iterator[Zygote]:
+    made = Zygote("processes.handlers")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def scene(settings: Settings, zygote: Zygote, tmp_path: Path) -> Iterator[Scene]:
+    made = Scene(settings, zygote, "processes.handlers", tmp_path)
+    try:
+        yield made
+        made.settle(MOST_STARTS)
+    finally:
+        made.close()
