@@ -1,4 +1,8 @@
-"""Long random walks over all scripts: whatever happens, the books balance and every task ends."""
+"""Long random walks over all scripts, in batches and bands, on every server version there is.
+
+Whatever happens, the books balance and every task ends. Each order of single steps is walked in
+``tests/model``.
+"""
 
 from __future__ import annotations
 
