@@ -336,6 +336,8 @@ class AsyncLink:
         async with self._translated():
             connection = self._free.pop() if self._free else self._new_connection()
             try:
+                if connection.is_connected and connection._reader.at_eof():
+                    await connection.disconnect(nowait=True)  # the server closed it while idle
                 await connection.connect()
                 await connection.send_packed_command(pack_command(args))
                 reply = await connection.read_response()

@@ -1,11 +1,18 @@
-"""While something fails in a loop: one line when that begins, longer pauses, one line after."""
+"""While something fails in a loop: one line when that begins, longer pauses, one line after.
+
+What fails and works by turns says so once in a while, not each time.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
+from dtq_core.clock import mono_s
+
 _FIRST_PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 2.0
+_QUIET_S = 10.0
+"""From one line that something fails to the next."""
 
 
 class Outage:
@@ -23,6 +30,8 @@ class Outage:
         self._begins = begins
         self._ends = ends
         self._pause_s = 0.0
+        self._said = False
+        self._quiet_until_s = 0.0
 
     def met(self, error: Exception, **details: Any) -> float:
         """Note a failure.
@@ -34,13 +43,17 @@ class Outage:
         Returns:
             The seconds to wait before the next try: twice as long each time, up to 2.
         """
-        if not self._pause_s:
+        now = mono_s()
+        if not self._said and now >= self._quiet_until_s:
             self._log.warning(self._begins, error=str(error), **details)
+            self._said = True
+            self._quiet_until_s = now + _QUIET_S
         self._pause_s = min(_LONGEST_PAUSE_S, 2 * self._pause_s or _FIRST_PAUSE_S)
         return self._pause_s
 
     def over(self) -> None:
         """Note a success."""
-        if self._pause_s:
+        if self._said:
             self._log.info(self._ends)
+        self._said = False
         self._pause_s = 0.0

@@ -18,6 +18,7 @@ from dtq_core.calls import Call, Calls
 from dtq_core.clock import mono_s
 from dtq_core.connections import Announcements, AsyncLink, Link, resolve_url
 from dtq_core.errors import RedisDeniedError, RedisUnavailableError
+from dtq_core.failpoints import reach
 from dtq_core.fitness import check_layout, check_server, layout, server_info
 from dtq_core.keyspace import Keyspace, Partitions, bands_of
 from dtq_core.reads import Read
@@ -121,7 +122,9 @@ class Store(_Deployment):
         with contextlib.suppress(RedisDeniedError):  # a right is missing: what follows tells more
             info = self.read(server_info(), retry_s=retry_s)
             check_server(info, eviction_matters=eviction_matters)
-        recorded = self.read(layout(self.partitions, lay_out=lay_out), retry_s=retry_s)
+        recorded = self.read(layout(self.partitions, lay_out=False), retry_s=retry_s)
+        if recorded is None and lay_out:
+            recorded = self.read(layout(self.partitions, lay_out=True), retry_s=retry_s)
         check_layout(self.partitions, recorded)
 
     def close(self) -> None:
@@ -169,7 +172,9 @@ class AsyncStore(_Deployment):
         with contextlib.suppress(RedisDeniedError):
             info = await self.read(server_info(), retry_s=retry_s)
             check_server(info, eviction_matters=eviction_matters)
-        recorded = await self.read(layout(self.partitions, lay_out=lay_out), retry_s=retry_s)
+        recorded = await self.read(layout(self.partitions, lay_out=False), retry_s=retry_s)
+        if recorded is None and lay_out:
+            recorded = await self.read(layout(self.partitions, lay_out=True), retry_s=retry_s)
         check_layout(self.partitions, recorded)
 
     async def abandon(self, worker: str, *, seen_dead: bool = True) -> None:
@@ -185,8 +190,10 @@ class AsyncStore(_Deployment):
         for keys, calls in zip(self.partitions.all, self.calls, strict=True):
             bands = bands_of(await self.read(reads.queue_names(keys)))
             call = calls.abandon(worker, bands, seen_dead=seen_dead)
+            reach("abandon.before")
             while (done := await self.run(call)).left and done.moved:
                 pass
+            reach("abandon.after")
 
     def announcements(self) -> Announcements:
         """Return a subscriber with a connection of its own."""

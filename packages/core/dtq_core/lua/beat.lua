@@ -3,7 +3,7 @@ KEYS[1] prefix
 ARGV[1] worker, [2] ms after which it counts as dead, [3] visibility timeout ms; then field, value, … of its description
 Answers {cancels asked for so far, longest visibility timeout ms of all live workers}.
 ]]
--- @include keys guard now
+-- @include drain guard now
 guard(WORKERS, 'zset')
 guard(worker_key(ARGV[1]), 'hash')
 local key = worker_key(ARGV[1])

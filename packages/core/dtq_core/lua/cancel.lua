@@ -4,7 +4,7 @@ ARGV[1] events cap, [2] reason; then the task ids
 Answers {code, status} for each: OK (cancelled now); AGAIN (cancelled before); REQUESTED; ENDED (otherwise); UNKNOWN;
 CORRUPT. An unknown id leaves no mark.
 ]]
--- @include codes waiting
+-- @include drain codes waiting
 local function request_cancel(task)
   if task.cancel_requested then return end
   redis.call('HSET', task_key(task.id), 'cancel_requested', NOW, 'cancel_reason', ARGV[2])

@@ -3,7 +3,7 @@ KEYS[1] prefix
 ARGV[1] events cap, [2] how many at most
 Answers {expired, looked at, ms until the next one is due, or -1}.
 ]]
--- @include waiting
+-- @include drain waiting
 local expired = 0
 local function expire(id)
   local task, problem = load_task(id)

@@ -5,7 +5,7 @@ ARGV[1] events cap; then 7 a task: id, lease, outcome (succeeded, retry, failed,
 Answers {code, status} for each: OK; AGAIN (this lease has finished already); LOST; UNKNOWN; CORRUPT.
 The writes come in the order of the contract; XACK and XDEL are the last.
 ]]
--- @include codes terminal entry
+-- @include drain codes terminal entry
 local STRIDE = 7
 guard(RETRY_SCHEDULE, 'zset')
 

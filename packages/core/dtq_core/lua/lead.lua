@@ -4,7 +4,7 @@ ARGV[1] who asks, [2] lease ms (0: give it up)
 Answers {1 if the asker leads now, term, ms left of the lease}. Only the owner renews or gives up. The term is the Redis
 time at which the lease was taken, so that a later leader always has a higher one.
 ]]
--- @include keys guard now
+-- @include drain guard now
 local KEY = P .. ':leader:scheduler'
 guard(KEY, 'string')
 local held = redis.call('GET', KEY)

@@ -5,7 +5,7 @@ Answers {promoted, bad, looked at, ms until the next one is due, or -1}.
 One step: status, stream entry and schedule change together. A member whose task is no longer in the status that this
 schedule serves is dropped from it; one without a sound record is moved aside and reported.
 ]]
--- @include waiting enqueue
+-- @include drain waiting enqueue
 local SERVES = {retry = 'RETRYING', delay = 'SCHEDULED'}
 local SCHEDULE = ARGV[2] == 'retry' and RETRY_SCHEDULE or DELAY_SCHEDULE
 local promoted, bad = 0, 0

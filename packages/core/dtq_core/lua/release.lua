@@ -4,7 +4,7 @@ ARGV[1] events cap; then 4 a task: id, lease, delay ms, reason
 Answers {code, status} for each: OK, LOST, UNKNOWN, CORRUPT. Spends no attempt, and ends the lease: a second release of
 the same lease is LOST. Without delay the entry stays pending, overdue, so that the next reclaim takes it.
 ]]
--- @include codes terminal entry wake
+-- @include drain codes terminal entry wake
 local STRIDE = 4
 guard(DELAY_SCHEDULE, 'zset')
 
