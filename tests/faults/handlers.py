@@ -8,7 +8,7 @@ from dtq_tasks import Context, fixed, task
 from support.journal import note
 
 
-@task(retry=fixed(0.1))
+@task(name="faults.nap", retry=fixed(0.1))
 async def nap(ctx: Context, seconds: float = 0) -> int:
     """Sleep on the loop."""
     note("start", ctx)
@@ -17,7 +17,7 @@ async def nap(ctx: Context, seconds: float = 0) -> int:
     return ctx.attempt
 
 
-@task(retry=fixed(0.1))
+@task(name="faults.fail_once", retry=fixed(0.1))
 async def fail_once(ctx: Context) -> int:
     """Fail in the first attempt."""
     note("start", ctx)
