@@ -381,8 +381,8 @@ def record(task_id: str, status: Status, attempt: int = 1, crashes: int = 0) -> 
 
 
 def counters(**values: int) -> QueueInfo:
-    names = (name for name in QueueInfo.__struct_fields__ if name != "queue")
-    return QueueInfo("demo", **{name: values.get(name, 0) for name in names})
+    names = (name for name in QueueInfo.__struct_fields__[2:])
+    return QueueInfo("demo", None, **{name: values.get(name, 0) for name in names})
 
 
 SOUND = Evidence(

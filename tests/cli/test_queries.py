@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from cli.terminal import Terminal
-from dtq_cli.queries import tasks
-from dtq_cli.queries.counters import all_queues, statistics
-from dtq_cli.queries.events import newest_events
-from dtq_cli.queries.oldest import oldest_waiting
-from dtq_cli.queries.tasks import find_tasks
+from dtq_client.queries import tasks
+from dtq_client.queries.counters import all_queues, statistics
+from dtq_client.queries.events import newest_events
+from dtq_client.queries.oldest import oldest_waiting
+from dtq_client.queries.tasks import find_tasks
 from dtq_core.keyspace import bands_of
 from dtq_core.states import Status
 from dtq_core.store import Store

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from dtq_core import reads
+from dtq_core.audit import Operation, operation
 from dtq_core.calls import (
     Abandoned,
     Beat,
@@ -139,6 +140,15 @@ class Table:
 
     def lead(self, scheduler: str, lease_ms: int = LONG_MS) -> Lead:
         return self.run(self.calls.lead(scheduler, lease_ms))
+
+    # what operators do
+
+    def operation(self, action: str = "test") -> Operation:
+        return operation(action, "os:ann@here", "because", "queue=q")
+
+    def pause(self, *queues: str, paused: bool = True) -> list[bool]:
+        act = self.operation("queue.pause" if paused else "queue.resume")
+        return self.run(self.calls.pause(act, queues or (QUEUE,), paused=paused))
 
     # what is seen
 

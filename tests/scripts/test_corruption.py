@@ -35,6 +35,7 @@ REFUSED_FOR: dict[str, set[str]] = {
     "abandon": {"workers"},
     "beat": {"workers"},
     "lead": {"leader"},
+    "pause": {"events", "queues", "audit", "audit_head"},
     "renew": set(),
     "watch": set(),
 }
@@ -65,6 +66,7 @@ def test_a_foreign_shared_key_refuses_the_call_and_nothing_is_written(
         "abandon": lambda: table.abandon("w1"),
         "beat": lambda: table.beat("w1"),
         "lead": lambda: table.lead("s1"),
+        "pause": lambda: table.pause(),
         "renew": lambda: table.renew(claim, progress=b"1"),
         "watch": lambda: table.watch(delayed),
     }

@@ -38,6 +38,7 @@ ACTIONS: dict[str, Callable[[Table, str, Claim], object]] = {
     "abandon": lambda table, *_: table.abandon("w1"),
     "beat": lambda table, *_: table.beat("w1"),
     "watch": lambda table, task_id, _: table.watch(task_id),
+    "pause": lambda table, *_: table.pause(),
 }
 
 

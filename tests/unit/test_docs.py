@@ -177,7 +177,7 @@ def test_every_status_is_explained() -> None:
 
 def test_the_table_of_events_is_what_the_scripts_publish() -> None:
     rows = table_of(LIFECYCLE, "type", "says")
-    assert {code_in(kind)[0] for kind, _ in rows} == set(re.findall(r"'(TASK_\w+)'", LUA))
+    assert {code_in(kind)[0] for kind, _ in rows} == set(re.findall(r"'((?:TASK|QUEUE)_\w+)'", LUA))
 
 
 def test_the_table_of_keys_is_the_keyspace() -> None:

@@ -122,6 +122,8 @@ def test_keys_are_spelled_the_same_on_both_sides() -> None:
         "events": keys.events,
         "dlq": keys.dlq,
         "queues": keys.queues,
+        "audit": keys.audit,
+        "audit_head": keys.audit_head,
         "workers": keys.workers,
         "expiry": keys.expiry,
         "retry_schedule": keys.retry_schedule,

@@ -12,6 +12,7 @@ from dtq_cli.lazy import Entry, LazyCommand
 _RUN = "Run"
 _TASK = "One task"
 _LOOK = "Look"
+_OPERATE = "Operate"
 
 COMMANDS = (
     Entry(
@@ -93,10 +94,30 @@ COMMANDS = (
         "Show the newest lifecycle events, and follow them.",
     ),
     Entry(
+        "audit",
+        _LOOK,
+        "dtq_cli.commands.audit:audit",
+        "Show what operators did, and check that nobody changed the log of it.",
+        "dtq audit --check",
+    ),
+    Entry(
         "settings",
         _LOOK,
         "dtq_cli.commands.settings:settings",
         "Show each setting, and where its value comes from.",
+    ),
+    Entry(
+        "pause",
+        _OPERATE,
+        "dtq_cli.commands.pause:pause_queues",
+        "Have nothing more taken from queues; what runs goes on.",
+        "dtq pause mail --reason 'the provider is down'",
+    ),
+    Entry(
+        "resume",
+        _OPERATE,
+        "dtq_cli.commands.pause:resume_queues",
+        "Have tasks of paused queues taken again.",
     ),
 )
 """Every sub-command, in the order in which they are listed."""

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import getpass
 import inspect
+import os
+import socket
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Annotated, Any
@@ -47,6 +50,13 @@ AllowEviction = Annotated[
     bool,
     typer.Option("--allow-eviction", help="Work on a Redis that may throw tasks away."),
 ]
+QueueNames = Annotated[
+    list[str], typer.Argument(help="The queues.", metavar="QUEUE", show_default=False)
+]
+Reason = Annotated[
+    str, typer.Option("--reason", help="Why; kept in the audit log.", show_default=False)
+]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do it without asking.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +141,15 @@ class Common:
             yield store
         finally:
             store.close()
+
+
+def operator() -> str:
+    """Return who runs this command, for the audit log: the user of the operating system."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):  # a user id without a name, as in many containers
+        user = str(os.getuid())
+    return f"os:{user}@{socket.gethostname()}"
 
 
 def check_queues(names: list[str] | None) -> list[str] | None:

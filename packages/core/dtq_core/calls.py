@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from dtq_core.audit import Operation
 from dtq_core.decide import Finish, Release
 from dtq_core.limits import MAX_BATCH_TASKS, MAX_CLAIM_BYTES
 from dtq_core.record import Claim, Submission
@@ -25,6 +26,7 @@ from dtq_core.scripts import (
     EXPIRE,
     FINISH,
     LEAD,
+    PAUSE,
     PROMOTE,
     RECLAIM,
     RELEASE,
@@ -208,15 +210,17 @@ def batches(items: Sequence[T], size: int = MAX_BATCH_TASKS) -> Iterable[Sequenc
 class Calls:
     """Makes the calls of one partition."""
 
-    def __init__(self, prefix: str, events_maxlen: int) -> None:
+    def __init__(self, prefix: str, events_maxlen: int, audit_maxlen: int = 0) -> None:
         """Take what every call needs.
 
         Args:
             prefix: of the partition.
             events_maxlen: about how many events are kept.
+            audit_maxlen: about how many entries of the audit log are kept; 0: all.
         """
         self._prefix = prefix
         self._cap = events_maxlen
+        self._audit_cap = audit_maxlen
 
     def submit(self, submissions: Sequence[Submission]) -> Call[list[Submitted]]:
         """Submit: to QUEUED or SCHEDULED, for at most ``MAX_BATCH_TASKS`` tasks."""
@@ -307,6 +311,17 @@ class Calls:
             args,
             lambda reply: Lead(bool(reply[0]), int(reply[1]), int(reply[2])),
         )
+
+    def pause(
+        self, operation: Operation, queues: Sequence[str], *, paused: bool
+    ) -> Call[list[bool]]:
+        """Pause queues, or resume them; answers for each whether that changed it."""
+        args = [*self._audited(operation), int(paused), *queues]
+        return Call(self._prefix, PAUSE, args, lambda reply: list(map(bool, reply)))
+
+    def _audited(self, operation: Operation) -> list[Arg]:
+        """What every script takes that writes to the audit log."""
+        return [self._cap, self._audit_cap, *operation]
 
     def watch(self, task_ids: Sequence[str]) -> Call[list[Ended]]:
         """Have the end of tasks announced: OK where it will be, ENDED where it was."""

@@ -21,6 +21,7 @@
     ├── EmbeddedServerError            the private Redis server could not be started
     ├── WorkerStartError               a worker process cannot start, for want of its handlers, say
     ├── TaskNotFoundError (LookupError)  no such task, or its retention is over
+    ├── QueueNotFoundError (LookupError)  no queue of this name was ever used
     ├── ResultTimeoutError (TimeoutError)  the task had not ended in the time given
     ├── TaskNotSucceededError          the task ended, and has no result
     │   ├── TaskFailedError            FAILED or DEAD_LETTERED
@@ -123,6 +124,14 @@ class TaskNotFoundError(DtqError, LookupError):
     def __init__(self, task_id: str) -> None:
         super().__init__(f"no task {task_id}: never submitted here, or its retention is over")
         self.task_id = task_id
+
+
+class QueueNotFoundError(DtqError, LookupError):
+    """No queue of this name was ever used."""
+
+    def __init__(self, queue: str) -> None:
+        super().__init__(f"no queue of the name {queue} was ever used here")
+        self.queue = queue
 
 
 class ResultTimeoutError(DtqError, TimeoutError):

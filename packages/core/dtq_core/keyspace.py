@@ -65,6 +65,16 @@ class Keyspace:
         return f"{self.prefix}:queues"
 
     @property
+    def audit(self) -> str:
+        """The stream of what operators did."""
+        return f"{self.prefix}:audit"
+
+    @property
+    def audit_head(self) -> str:
+        """Number and hash of the newest entry there."""
+        return f"{self.prefix}:audit:head"
+
+    @property
     def workers(self) -> str:
         """Worker id → last heartbeat ms."""
         return f"{self.prefix}:workers"

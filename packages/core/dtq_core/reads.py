@@ -8,6 +8,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
+from dtq_core.audit import Entry, Head, decode_head, decode_page
 from dtq_core.clock import rfc3339
 from dtq_core.keyspace import Keyspace
 from dtq_core.record import INFO_FIELDS, Attempt, TaskInfo, decode_attempt, decode_info
@@ -57,6 +58,7 @@ class QueueInfo(msgspec.Struct, frozen=True):
     """
 
     queue: str
+    paused_since: str | None
     queued: int
     scheduled: int
     retrying: int
@@ -174,22 +176,54 @@ def queue_names(keys: Keyspace) -> Read[list[str]]:
 
 
 def queues(keys: Keyspace, names: Sequence[str]) -> Read[list[QueueInfo]]:
-    """The counters of queues."""
+    """The state and the counters of queues."""
     counters = [*Status, "absorbed", "reclaimed", "released"]
 
     def decode(replies: list[Any]) -> list[QueueInfo]:
         return [
             QueueInfo(
                 queue=name,
+                paused_since=_paused_since(state),
                 **{
                     counter.lower(): int(value or 0)
                     for counter, value in zip(counters, values, strict=True)
                 },
             )
-            for name, values in zip(names, replies, strict=True)
+            for name, state, values in zip(names, replies[::2], replies[1::2], strict=True)
         ]
 
-    return Read([("HMGET", keys.stats(name), *counters) for name in names], decode)
+    commands: list[Sequence[Any]] = []
+    for name in names:
+        commands.append(("HGET", keys.queues, name))
+        commands.append(("HMGET", keys.stats(name), *counters))
+    return Read(commands, decode)
+
+
+def _paused_since(state: bytes | None) -> str | None:
+    """When a queue was paused, of its state: JSON text that the scripts make."""
+    try:
+        return rfc3339(msgspec.json.decode(state or b"{}", type=dict[str, int])["paused_ms"])
+    except (KeyError, msgspec.MsgspecError):
+        return None
+
+
+def audit_head(keys: Keyspace) -> Read[Head]:
+    """What the audit log says of itself."""
+    command = ("HMGET", keys.audit_head, "number", "hash", "trimmed")
+    return Read([command], lambda replies: decode_head(replies[0]))
+
+
+def audit_after(keys: Keyspace, cursor: str, count: int = 500) -> Read[list[Entry]]:
+    """Entries of the audit log later than a cursor ("0" for the oldest), oldest first."""
+    command = ("XRANGE", keys.audit, f"({cursor}", "+", "COUNT", count)
+    return Read([command], lambda replies: decode_page(replies[0]))
+
+
+def audit_before(keys: Keyspace, cursor: str, count: int = 500) -> Read[list[Entry]]:
+    """Entries of the audit log earlier than a cursor ("+" for the newest), newest first."""
+    last = cursor if cursor == "+" else f"({cursor}"
+    command = ("XREVRANGE", keys.audit, last, "-", "COUNT", count)
+    return Read([command], lambda replies: decode_page(replies[0]))
 
 
 def worker_ids(keys: Keyspace) -> Read[list[str]]:

@@ -154,6 +154,11 @@ class Settings:
     events_maxlen: int = _setting(
         10_000, _whole(1, 100_000_000), "About how many lifecycle events are kept."
     )
+    audit_maxlen: int = _setting(
+        0,
+        _whole(0, 1_000_000_000),
+        "About how many entries of the audit log are kept; 0: all of them.",
+    )
     connect_timeout: float = _setting(
         5.0, _seconds(0.01), "How long one connection attempt or command may take."
     )

@@ -47,7 +47,8 @@ class _Deployment:
         self.url = url or resolve_url(settings)
         self.partitions = Partitions(settings.prefix, settings.partitions)
         self.calls = tuple(
-            Calls(keys.prefix, settings.events_maxlen) for keys in self.partitions.all
+            Calls(keys.prefix, settings.events_maxlen, settings.audit_maxlen)
+            for keys in self.partitions.all
         )
 
     def keys_of(self, task_id: str) -> Keyspace:

@@ -8,8 +8,8 @@ import typer
 
 from dtq_cli.options import Common
 from dtq_cli.output import print_json, print_line
-from dtq_cli.queries.events import follow_events, newest_events
 from dtq_cli.times import clock
+from dtq_client.queries.events import follow_events, newest_events
 from dtq_core.limits import check_count
 from dtq_core.reads import Event
 

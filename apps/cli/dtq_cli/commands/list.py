@@ -8,8 +8,8 @@ import typer
 
 from dtq_cli.options import Common
 from dtq_cli.output import Column, note, print_json, print_table, status_cell
-from dtq_cli.queries.tasks import find_tasks
 from dtq_cli.times import age
+from dtq_client.queries.tasks import find_tasks
 from dtq_core.limits import Band, check_count, check_name
 from dtq_core.record import TaskInfo
 from dtq_core.states import Status

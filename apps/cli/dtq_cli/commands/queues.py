@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dtq_cli.options import Common
 from dtq_cli.output import Column, print_json, print_table
-from dtq_cli.queries.counters import all_queues
+from dtq_client.queries.counters import all_queues
+from dtq_core.reads import QueueInfo
 from dtq_core.states import Status
 
 _ALWAYS = frozenset(
@@ -35,7 +36,11 @@ def queues(common: Common) -> None:
             *(Column(status.replace("_", "\n"), right=True) for status in shown),
         ],
         [
-            (info.queue, *(f"{count[status]:,}" for status in shown))
+            (_name(info), *(f"{count[status]:,}" for status in shown))
             for info, count in zip(infos, counts, strict=True)
         ],
     )
+
+
+def _name(info: QueueInfo) -> str:
+    return info.queue if info.paused_since is None else f"{info.queue} (paused)"

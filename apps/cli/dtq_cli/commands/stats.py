@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from dtq_cli.options import Common
 from dtq_cli.output import Column, print_fields, print_json, print_line, print_table
-from dtq_cli.queries.counters import PartitionStats, Stats, statistics
 from dtq_cli.times import duration
+from dtq_client.queries.counters import PartitionStats, Stats, statistics
 
 _PARTITION_COLUMNS = (
     Column("PARTITION"),

@@ -8,8 +8,8 @@ import msgspec
 
 from dtq_cli.options import Common
 from dtq_cli.output import Column, print_json, print_table
-from dtq_cli.queries.counters import live_workers
 from dtq_cli.times import ago, between
+from dtq_client.queries.counters import live_workers
 from dtq_core.clock import rfc3339
 from dtq_core.reads import WorkerInfo
 

@@ -3,10 +3,11 @@ KEYS[1] prefix
 ARGV[1] events cap, [2] worker, [3] free slots, [4] payload bytes beyond the first task,
 ARGV[5…] bands to read, in this order, each as queue, band
 Answers {absorbed, corrupt, tasks, overdue}. Takes no more than the free slots; passes a wake-up token on when more may
-wait. Overdue is 1 where a token says that a dead worker left something: nothing is taken, reclaim is to come first.
+wait. Overdue is 1 where a token says that a dead worker left something: nothing is taken, reclaim is to come first. Paused
+queues are passed over.
 A band with a key that is not ours is skipped and counted as corrupt.
 ]]
--- @include take
+-- @include take paused
 local slots, byte_budget = tonumber(ARGV[3]), tonumber(ARGV[4])
 local MAX_STEP, FIRST_STEP = 64, 8
 
@@ -53,7 +54,7 @@ local function read_band(queue, band)
     corrupt = corrupt + 1
     return
   end
-  if is_missing(stream) then return end
+  if is_missing(stream) or is_paused(queue) then return end
   while not full() and seen < MAX_SEEN do
     local step, too_many = next_step(), {}
     local entries = read_new(stream, step)
@@ -74,7 +75,8 @@ end
 local function take_overdue_token()
   for i = 5, #ARGV, 2 do
     local tokens = wake_key(ARGV[i])
-    if ARGV[i + 1] == 'normal' and sound(tokens, 'list') and redis.call('LREM', tokens, 1, 'o') > 0 then return true end
+    if ARGV[i + 1] == 'normal' and sound(tokens, 'list') and not is_paused(ARGV[i])
+      and redis.call('LREM', tokens, 1, 'o') > 0 then return true end
   end
   return false
 end

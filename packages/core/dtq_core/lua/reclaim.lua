@@ -4,9 +4,9 @@ ARGV[1] events cap, [2] worker, [3] free slots, [4] payload bytes beyond the fir
 [6] suspects: 'leave' (for a process that runs nothing else), 'only' (this is one) or 'take' (they run like the others),
 ARGV[7…] bands, each as queue, band, cursor of the last pass
 Answers {absorbed, corrupt, tasks, cursors, suspects}: whether suspects are left. Takes entries that nobody has renewed for
-the visibility timeout. A band with a key that is not ours is skipped and counted as corrupt.
+the visibility timeout. A band with a key that is not ours is skipped and counted as corrupt; paused queues are passed over.
 ]]
--- @include take
+-- @include take paused
 local slots, byte_budget, idle_ms, suspects = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5], ARGV[6]
 
 -- A suspect may be what ends the processes that it is in: it was in two of them, or in one and has its last attempt left.
@@ -129,7 +129,7 @@ local function reclaim_band(queue, band, cursor)
     corrupt = corrupt + 1
     return cursor
   end
-  if is_missing(stream) then return '0-0' end
+  if is_missing(stream) or is_paused(queue) then return '0-0' end
   if suspects == 'only' then
     take_from(SUSPECTS, stream, queue)
     return cursor
@@ -142,7 +142,8 @@ end
 local function any_suspects()
   for i = 7, #ARGV, 3 do
     local stream = stream_key(ARGV[i], ARGV[i + 1])
-    if sound(stream, 'stream') and not is_missing(stream) and #pending_for(SUSPECTS, stream, 1) > 0 then return 1 end
+    if sound(stream, 'stream') and not is_missing(stream) and not is_paused(ARGV[i])
+      and #pending_for(SUSPECTS, stream, 1) > 0 then return 1 end
   end
   return 0
 end

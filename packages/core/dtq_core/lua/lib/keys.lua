@@ -11,6 +11,8 @@ local BANDS = {critical = true, high = true, normal = true, low = true}
 local EVENTS = P .. ':events'
 local DLQ = P .. ':dlq'
 local QUEUES = P .. ':queues'
+local AUDIT = P .. ':audit'
+local AUDIT_HEAD = P .. ':audit:head'
 local WORKERS = P .. ':workers'
 local EXPIRY = P .. ':expiry'
 local RETRY_SCHEDULE = P .. ':retry:schedule'

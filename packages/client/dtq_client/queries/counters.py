@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from dtq_cli.queries.oldest import Waiting, oldest_waiting
+from dtq_client.queries.oldest import Waiting, oldest_waiting
 from dtq_core import reads
 from dtq_core.keyspace import Keyspace
 from dtq_core.reads import QueueInfo, Read, WorkerInfo
@@ -67,6 +67,15 @@ def all_queues(store: Store) -> list[QueueInfo]:
     return [_added(name, infos) for name, infos in sorted(by_name.items())]
 
 
+def known_queues(store: Store) -> set[str]:
+    """Return the names of all queues ever used.
+
+    Raises:
+        RedisError: if the server cannot say.
+    """
+    return {name for keys in store.partitions.all for name in store.read(reads.queue_names(keys))}
+
+
 def live_workers(store: Store) -> list[WorkerInfo]:
     """Return the live workers, by id. A worker says the same in each partition.
 
@@ -108,8 +117,10 @@ def _queues_of(store: Store, keys: Keyspace) -> list[QueueInfo]:
 
 
 def _added(name: str, infos: Sequence[QueueInfo]) -> QueueInfo:
-    counters = [field for field in QueueInfo.__struct_fields__ if field != "queue"]
-    return QueueInfo(name, **{c: sum(getattr(info, c) for info in infos) for c in counters})
+    counters = [f for f in QueueInfo.__struct_fields__ if f not in {"queue", "paused_since"}]
+    paused = [info.paused_since for info in infos if info.paused_since is not None]
+    added = {c: sum(getattr(info, c) for info in infos) for c in counters}
+    return QueueInfo(name, min(paused, default=None), **added)
 
 
 def _partition(keys: Keyspace, queues: Sequence[QueueInfo], leader: str | None) -> PartitionStats:

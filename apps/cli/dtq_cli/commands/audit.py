@@ -1,0 +1,70 @@
+"""``dtq audit``: what operators did; and whether the log of it is as it was written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from dtq_cli.options import Common
+from dtq_cli.output import Column, note, print_json, print_line, print_table
+from dtq_cli.times import clock
+from dtq_client.queries.audit import Act, Verdict, check_log, newest_acts
+from dtq_core.limits import check_count
+
+_MOST = 100_000
+_COLUMNS = (
+    Column("AT"),
+    Column("ACTION"),
+    Column("SCOPE", cut=True),
+    Column("MATCHED", right=True, extra=True),
+    Column("CHANGED", right=True),
+    Column("WHO", cut=True),
+    Column("REASON", folded=True),
+)
+
+
+def audit(
+    common: Common,
+    limit: Annotated[int, typer.Option("--limit", "-n", help="How many at most.")] = 50,
+    check: Annotated[
+        bool, typer.Option("--check", help="Check the whole log instead of showing it.")
+    ] = False,
+) -> None:
+    """Show the audit log, or check it."""
+    check_count("--limit", limit, _MOST)
+    with common.store() as store:
+        if check:
+            _tell(common, check_log(store))
+            return
+        acts = newest_acts(store, limit)
+    if common.json:
+        print_json(acts)
+    else:
+        print_table(_COLUMNS, map(_row, acts))
+
+
+def _row(act: Act) -> tuple[object, ...]:
+    counts = (f"{act.matched:,}", f"{act.changed:,}")
+    return clock(act.at), act.action, act.scope, *counts, act.who, act.reason
+
+
+def _tell(common: Common, verdicts: Sequence[Verdict]) -> None:
+    """Say what was found; a log that was changed is a failure."""
+    if common.json:
+        print_json(verdicts)
+    for verdict in verdicts:
+        if verdict.problem is not None:
+            note(f"the audit log of {verdict.prefix} was changed: {verdict.problem}")
+        elif not common.json:
+            print_line(_good(verdict))
+    if any(verdict.problem is not None for verdict in verdicts):
+        raise typer.Exit(1)
+
+
+def _good(verdict: Verdict) -> str:
+    if verdict.entries == 0:
+        return f"{verdict.prefix}: the audit log is empty"
+    older = f", {verdict.trimmed:,} older ones were trimmed" if verdict.trimmed else ""
+    return f"{verdict.prefix}: {verdict.entries:,} entries as written{older}; hash {verdict.hash}"

@@ -1,1 +1,0 @@
-"""What the commands ask that takes several reads."""

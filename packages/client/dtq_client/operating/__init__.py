@@ -1,0 +1,1 @@
+"""What operators do to a deployment: each act over all partitions, in bounded calls, audited."""

@@ -1,0 +1,137 @@
+"""The audit log of all partitions: its operations, and whether it is as it was written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from dtq_core import reads
+from dtq_core.audit import AuditEntry, Chain, decode_entry
+from dtq_core.keyspace import Keyspace
+from dtq_core.store import Store
+
+_START = "0"
+_NEWEST = "+"
+
+
+class Act(msgspec.Struct, frozen=True):
+    """One operation, its script calls in all partitions added up.
+
+    Attributes:
+        id: of the operation.
+        at: when it began; RFC 3339, Redis time.
+        action: what was done.
+        who: who did it.
+        reason: why.
+        scope: what was asked for.
+        matched: how many things that met.
+        changed: how many of them it changed.
+        ids: the tasks that are gone from Redis since.
+        calls: how many script calls it took.
+    """
+
+    id: str
+    at: str
+    action: str
+    who: str
+    reason: str
+    scope: str
+    matched: int
+    changed: int
+    ids: list[str]
+    calls: int
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """Whether the log of one partition is as it was written.
+
+    Attributes:
+        prefix: of the partition.
+        entries: how many were found to be so.
+        trimmed: how many older ones were removed, as ``audit_maxlen`` asks.
+        hash: of the last of them: whoever notes it can tell later whether these were changed.
+        problem: what is wrong; None where nothing is.
+    """
+
+    prefix: str
+    entries: int
+    trimmed: int
+    hash: str
+    problem: str | None
+
+
+def newest_acts(store: Store, limit: int) -> list[Act]:
+    """Return the newest operations, oldest first.
+
+    Args:
+        store: where to look.
+        limit: how many at most.
+
+    Raises:
+        RedisError: if the server cannot say.
+    """
+    by_id: dict[str, list[AuditEntry]] = {}
+    for keys in store.partitions.all:
+        _collect(store, keys, by_id, limit)
+    acts = sorted(map(_act, by_id.values()), key=lambda act: (act.at, act.id))
+    return acts[-limit:]
+
+
+def _collect(store: Store, keys: Keyspace, by_id: dict[str, list[AuditEntry]], limit: int) -> None:
+    """Read backwards for as long as a page has an entry of those operations that are wanted."""
+    wanted: set[str] = set()
+    for page in _pages_backwards(store, keys):
+        found = False
+        for entry in page:
+            if len(wanted) < limit:
+                wanted.add(entry.operation)
+            if entry.operation in wanted:
+                by_id.setdefault(entry.operation, []).append(entry)
+                found = True
+        if not found:
+            return
+
+
+def _pages_backwards(store: Store, keys: Keyspace) -> Iterator[list[AuditEntry]]:
+    cursor = _NEWEST
+    while page := store.read(reads.audit_before(keys, cursor)):
+        yield list(map(decode_entry, page))
+        cursor = page[-1].cursor
+
+
+def _act(entries: list[AuditEntry]) -> Act:
+    first = min(entries, key=lambda entry: (entry.at, entry.number))
+    return Act(
+        id=first.operation,
+        at=first.at,
+        action=first.action,
+        who=first.who,
+        reason=first.reason,
+        scope=first.scope,
+        matched=sum(entry.matched for entry in entries),
+        changed=sum(entry.changed for entry in entries),
+        ids=[task_id for entry in entries for task_id in entry.ids],
+        calls=len(entries),
+    )
+
+
+def check_log(store: Store) -> list[Verdict]:
+    """Walk the log of each partition from its beginning, and check that it is as it was written.
+
+    Raises:
+        RedisError: if the server cannot say.
+    """
+    return [_check(store, keys) for keys in store.partitions.all]
+
+
+def _check(store: Store, keys: Keyspace) -> Verdict:
+    head = store.read(reads.audit_head(keys))
+    chain, problem, cursor = Chain(head), None, _START
+    while problem is None and (page := store.read(reads.audit_after(keys, cursor))):
+        problem = next(filter(None, map(chain.problem, page)), None)
+        cursor = page[-1].cursor
+    entries = chain.number - head.trimmed
+    return Verdict(
+        keys.prefix, entries, head.trimmed, chain.hash, problem or chain.problem_at_end()
+    )
