@@ -29,6 +29,7 @@ def settings(request: pytest.FixtureRequest, settings: Settings) -> Settings:
         processes=1,
         scheduler_tick=0.02,
         leader_lease=0.5,
+        verify_interval=0.2,
     )
 
 

@@ -53,6 +53,8 @@ SCHEDULER = [
     Point("expire.before", 2),
     Point("expire.after", 2),
     Point("sweep.before"),
+    Point("verify.before"),
+    Point("verify.after"),
     Point("resign.before", told=signal.SIGINT),
 ]
 

@@ -28,6 +28,7 @@ from dtq_core.record import Attempt, Claim, Options, Submission, SubmissionForm
 from dtq_core.scripts import Code
 from dtq_core.states import Status
 from dtq_core.store import Store
+from dtq_core.verify import Mend, Thing, Verified
 from support.clock import Clock
 from support.keys import names_of
 
@@ -149,6 +150,14 @@ class Table:
     def pause(self, *queues: str, paused: bool = True) -> list[bool]:
         act = self.operation("queue.pause" if paused else "queue.resume")
         return self.run(self.calls.pause(act, queues or (QUEUE,), paused=paused))
+
+    def verify(self, *task_ids: str, mend: Mend = Mend.ALL) -> Verified:
+        things = [Thing("task", task_id) for task_id in task_ids]
+        return self.run(self.calls.verify(self.operation(), mend, things))
+
+    def recount(self) -> bool:
+        """Count a status of which there are none, and which nobody has counted."""
+        return self.run(self.calls.recount(self.operation(), "empty", [("QUEUED", "", 0)]))
 
     # what is seen
 

@@ -35,6 +35,8 @@ REFUSED_FOR: dict[str, set[str]] = {
     "abandon": {"workers"},
     "beat": {"workers"},
     "lead": {"leader"},
+    "verify": {"events", "expiry", "dlq", "queues", "audit", "audit_head", *WAITING_KEYS},
+    "recount": {"audit", "audit_head"},
     "pause": {"events", "queues", "audit", "audit_head"},
     "renew": set(),
     "watch": set(),
@@ -67,6 +69,8 @@ def test_a_foreign_shared_key_refuses_the_call_and_nothing_is_written(
         "beat": lambda: table.beat("w1"),
         "lead": lambda: table.lead("s1"),
         "pause": lambda: table.pause(),
+        "verify": lambda: table.verify(delayed),
+        "recount": lambda: table.recount(),
         "renew": lambda: table.renew(claim, progress=b"1"),
         "watch": lambda: table.watch(delayed),
     }

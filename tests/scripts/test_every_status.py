@@ -39,6 +39,8 @@ ACTIONS: dict[str, Callable[[Table, str, Claim], object]] = {
     "beat": lambda table, *_: table.beat("w1"),
     "watch": lambda table, task_id, _: table.watch(task_id),
     "pause": lambda table, *_: table.pause(),
+    "verify": lambda table, task_id, _: table.verify(task_id),
+    "recount": lambda table, *_: table.recount(),
 }
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dtq import Client, Handle
+from dtq_client.operating.verifying import verify
 from dtq_core.settings import Settings
 from dtq_worker.identity import new_worker_id
 from support.eventually import eventually
@@ -107,13 +108,14 @@ class Scene:
         self.hand.close()
 
     def settle(self, allowed: range) -> None:
-        """Kill all that runs, and check the ledger.
+        """Kill all that runs, and check the ledger; the product's own check agrees with it.
 
         Args:
             allowed: how often a handler may have been started.
         """
         self.kill_all()
         check_ledger(self.hand.store, self.accepted, self.journal.count("start"), allowed)
+        assert verify(self.hand.store, "os:test@here").kinds == []
 
     def program(
         self,

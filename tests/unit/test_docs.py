@@ -28,6 +28,7 @@ from dtq_core.keyspace import Keyspace, Partitions
 from dtq_core.record import INFO_FIELDS
 from dtq_core.settings import Settings
 from dtq_core.states import TERMINAL, TRANSITIONS, Actor, Status, Transition
+from dtq_core.verify import MEANINGS
 from dtq_tasks import default_registry
 from dtq_worker import Worker
 
@@ -178,6 +179,17 @@ def test_every_status_is_explained() -> None:
 def test_the_table_of_events_is_what_the_scripts_publish() -> None:
     rows = table_of(LIFECYCLE, "type", "says")
     assert {code_in(kind)[0] for kind, _ in rows} == set(re.findall(r"'((?:TASK|QUEUE)_\w+)'", LUA))
+
+
+def test_the_table_of_what_may_disagree_is_the_code() -> None:
+    rows = table_of(
+        *(ROOT / "docs/operations.md", "kind", "what disagrees"),
+        *("what `--repair` does, or what to do", "mended"),
+    )
+    assert {code_in(kind)[0]: rest for kind, *rest in rows} == {
+        kind: [meaning.says, meaning.remedy, "yes" if meaning.mended else "no"]
+        for kind, meaning in MEANINGS.items()
+    }
 
 
 def test_the_table_of_keys_is_the_keyspace() -> None:

@@ -81,7 +81,7 @@ def test_only_one_step_writes_a_status() -> None:
         if re.search("""['"]status['"]""", line)
     ]
     assert [name for name, line in lines if "local FIELDS" not in line] == ["move"]
-    assert all("'HMGET', task_key(id), unpack(FIELDS)" in MAIN[n] for n, _ in lines if n != "move")
+    assert all("'HMGET', task_key(id), unpack(FIELDS)" in LIB[n] for n, _ in lines if n != "move")
 
 
 def test_no_script_decodes_what_users_gave() -> None:

@@ -119,6 +119,13 @@ COMMANDS = (
         "dtq_cli.commands.pause:resume_queues",
         "Have tasks of paused queues taken again.",
     ),
+    Entry(
+        "verify",
+        _OPERATE,
+        "dtq_cli.commands.verify:verify_all",
+        "Check that everything agrees: records, streams, schedules, dead letters, counters.",
+        "dtq verify --repair --reason 'restored from a backup'",
+    ),
 )
 """Every sub-command, in the order in which they are listed."""
 

@@ -18,6 +18,7 @@ from dtq_core.store import AsyncStore
 from dtq_scheduler.leader import Leader
 from dtq_scheduler.promoter import Promoter
 from dtq_scheduler.sweeper import Sweeper
+from dtq_scheduler.verifier import Verifier
 
 _log = structlog.get_logger("dtq.scheduler")
 
@@ -50,11 +51,12 @@ class Scheduler:
         leader = Leader(self._store, calls, self._name, self._settings.leader_lease)
         promoter = Promoter(self._store, calls)
         sweeper = Sweeper(self._store, keys, calls)
+        verifier = Verifier(self._store, keys, calls, self._settings.verify_interval)
         outage = Outage(_log, "nothing can be scheduled", "tasks are scheduled again")
         try:
             while True:
                 try:
-                    rest = await self._pass(leader, promoter, sweeper)
+                    rest = await self._pass(leader, promoter, sweeper, verifier)
                 except DtqError as error:
                     rest = outage.met(error)
                 else:
@@ -64,11 +66,14 @@ class Scheduler:
             with contextlib.suppress(DtqError):
                 await leader.resign()
 
-    async def _pass(self, leader: Leader, promoter: Promoter, sweeper: Sweeper) -> float:
+    async def _pass(
+        self, leader: Leader, promoter: Promoter, sweeper: Sweeper, verifier: Verifier
+    ) -> float:
         """Do what is due, and return the seconds to the next look."""
         tick = self._settings.scheduler_tick
         if not await leader.leads():
             return tick
         due = min(await promoter.promote_due(), await sweeper.expire_due())
         await sweeper.clear_workers()
+        await verifier.step()
         return max(0.0, min(tick, due))

@@ -29,13 +29,16 @@ from dtq_core.scripts import (
     PAUSE,
     PROMOTE,
     RECLAIM,
+    RECOUNT,
     RELEASE,
     RENEW,
     SUBMIT,
+    VERIFY,
     WATCH,
     Code,
     Script,
 )
+from dtq_core.verify import Checked, Finding, Kind, Mend, Thing, Verified
 
 T = TypeVar("T")
 Arg = str | bytes | int
@@ -197,6 +200,17 @@ def _claimed(reply: Any) -> Taken:
     return Taken([_claim(fields) for fields in tasks], absorbed, corrupt, [], bool(overdue))
 
 
+def _verified(reply: Any) -> Verified:
+    findings, tasks = reply
+    return Verified(
+        [
+            Finding(Kind(kind.decode()), subject.decode("utf-8", "replace"), bool(mended))
+            for kind, subject, mended in findings
+        ],
+        [Checked(*(value.decode() for value in task)) for task in tasks],
+    )
+
+
 def _flat(rows: Iterable[Iterable[Arg]]) -> list[Arg]:
     return [value for row in rows for value in row]
 
@@ -318,6 +332,21 @@ class Calls:
         """Pause queues, or resume them; answers for each whether that changed it."""
         args = [*self._audited(operation), int(paused), *queues]
         return Call(self._prefix, PAUSE, args, lambda reply: list(map(bool, reply)))
+
+    def verify(self, operation: Operation, mend: Mend, things: Sequence[Thing]) -> Call[Verified]:
+        """Look whether things agree, at most ``MAX_BATCH_TASKS`` of them, and mend some."""
+        args = [*self._audited(operation), mend, *_flat(things)]
+        return Call(self._prefix, VERIFY, args, _verified)
+
+    def recount(
+        self, operation: Operation, queue: str, counters: Sequence[tuple[str, str, int]]
+    ) -> Call[bool]:
+        """Set counters of a queue, each given as name, value read before ('': none), right value.
+
+        Answers whether it did: it does not if one of them has changed since it was read.
+        """
+        args = [*self._audited(operation), queue, *_flat(counters)]
+        return Call(self._prefix, RECOUNT, args, bool)
 
     def _audited(self, operation: Operation) -> list[Arg]:
         """What every script takes that writes to the audit log."""

@@ -121,6 +121,12 @@ class Keyspace:
         return f"{self.prefix}:idem:{key}"
 
 
+def fixed_keys(keys: Keyspace) -> frozenset[str]:
+    """Return every key of a partition that has no name of a task, queue, worker or key in it."""
+    members = vars(Keyspace).items()
+    return frozenset(getattr(keys, name) for name, found in members if isinstance(found, property))
+
+
 def bands_of(queues: list[str]) -> list[tuple[str, str]]:
     """Return every (queue, band) of some queues."""
     return [(queue, band) for queue in queues for band in Band]

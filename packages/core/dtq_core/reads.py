@@ -140,6 +140,44 @@ def scan(keys: Keyspace, cursor: int, count: int = 500) -> Read[Page]:
     return Read([command], decode)
 
 
+def scan_all(keys: Keyspace, cursor: int, count: int = 500) -> Read[Page]:
+    """Part of a walk over all keys of a partition: their names without its prefix."""
+    skip = len(keys.prefix) + 1
+    pattern = f"{keys.prefix}:*".replace("{", "[{]").replace("}", "[}]")
+
+    def decode(replies: list[Any]) -> Page:
+        following, found = replies[0]
+        return Page([_text(key)[skip:] for key in found], int(following))
+
+    return Read([("SCAN", cursor, "MATCH", pattern, "COUNT", count)], decode)
+
+
+def stream_entries(key: str, after: str, count: int = 500) -> Read[list[tuple[str, str]]]:
+    """Entries of a stream later than a cursor ("0" for the oldest), each with the task it names."""
+
+    def decode(replies: list[Any]) -> list[tuple[str, str]]:
+        return [
+            (_text(entry), _text((fields or {}).get(b"id", b""))) for entry, fields in replies[0]
+        ]
+
+    return Read([("XRANGE", key, f"({after}", "+", "COUNT", count)], decode)
+
+
+def schedule_members(key: str, first: int, count: int = 500) -> Read[list[str]]:
+    """Some members of a schedule, by rank."""
+    command = ("ZRANGE", key, first, first + count - 1)
+    return Read([command], lambda replies: [_text(member) for member in replies[0]])
+
+
+def counters(keys: Keyspace, queue: str) -> Read[dict[str, str]]:
+    """The counters of a queue, as they are stored."""
+
+    def decode(replies: list[Any]) -> dict[str, str]:
+        return {_text(name): _text(value) for name, value in replies[0].items()}
+
+    return Read([("HGETALL", keys.stats(queue))], decode)
+
+
 def events(keys: Keyspace, after: str, count: int = 500) -> Read[list[Event]]:
     """Events later than a cursor ("0" for the oldest kept), oldest first."""
     return Read([("XRANGE", keys.events, f"({after}", "+", "COUNT", count)], _events)

@@ -132,6 +132,11 @@ class Settings:
     leader_lease: float = _setting(
         5.0, _seconds(0.5), "How long a scheduler leads without renewing."
     )
+    verify_interval: float = _setting(
+        3600.0,
+        _seconds(0),
+        "How often the scheduler looks through all tasks for lost ones; 0: never.",
+    )
     unknown_task_timeout: float = _setting(
         3600.0, _seconds(0), "How long a task whose name no worker knows is kept waiting for one."
     )

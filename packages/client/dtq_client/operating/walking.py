@@ -1,0 +1,216 @@
+"""A walk over everything that one partition stores, in bounded steps."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from dtq_core import reads
+from dtq_core.audit import Operation
+from dtq_core.calls import Calls
+from dtq_core.keyspace import GROUP, OVERDUE, SUSPECTS, Keyspace, bands_of, fixed_keys
+from dtq_core.states import Status
+from dtq_core.store import Store
+from dtq_core.verify import Checked, Finding, Kind, Mend, Thing
+
+_THINGS_PER_CALL = 100
+_GONE_AFTER_MS = 60_000
+"""A consumer without a heartbeat that was idle for less may belong to a worker that begins."""
+
+
+class Walk:
+    """Over one partition. The order matters: records come before the letters that they have."""
+
+    def __init__(
+        self,
+        store: Store,
+        keys: Keyspace,
+        calls: Calls,
+        act: Operation,
+        mend: Mend,
+        progress: Callable[[int], None],
+    ) -> None:
+        """Set up.
+
+        Args:
+            store: to call through.
+            keys: of the partition.
+            calls: of the partition.
+            act: what the audit log is told of what is mended.
+            mend: what may be mended.
+            progress: told now and then how many keys were seen.
+        """
+        self._store = store
+        self._keys = keys
+        self._calls = calls
+        self._act = act
+        self._mend = mend
+        self._progress = progress
+        self._queues: set[str] = set()
+        self._dead: dict[str, str] = {}
+        self._statuses: dict[bytes, tuple[str, str]] = {}
+        self.keys_seen = 0
+
+    @property
+    def tasks_seen(self) -> int:
+        """How many sound records were looked at."""
+        return len(self._statuses)
+
+    def findings(self) -> Iterator[Finding]:
+        """Walk, and return each thing that disagrees, as it is found."""
+        known = self._store.read(reads.queue_names(self._keys))
+        before = {queue: self._counters(queue) for queue in known}
+        yield from self._all_keys()
+        self._queues.update(known)
+        yield from self._look(Thing("queue", queue) for queue in sorted(self._queues))
+        yield from self._look(self._entries())
+        yield from self._look(self._members())
+        yield from self._look(self._letters())
+        yield from self._look(
+            Thing("no-letter", task_id, ended) for task_id, ended in self._dead.items()
+        )
+        yield from self._consumers()
+        for queue, counters in before.items():
+            yield from self._recount(queue, counters)
+
+    def _look(self, things: Iterable[Thing]) -> Iterator[Finding]:
+        batch: list[Thing] = []
+        for thing in things:
+            batch.append(thing)
+            if len(batch) == _THINGS_PER_CALL:
+                yield from self._ask(batch)
+                batch = []
+        if batch:
+            yield from self._ask(batch)
+
+    def _ask(self, things: Sequence[Thing]) -> list[Finding]:
+        found = self._store.run(self._calls.verify(self._act, self._mend, things))
+        for task in found.tasks:
+            self._note(task)
+        return found.findings
+
+    def _note(self, task: Checked) -> None:
+        self._statuses[bytes.fromhex(task.task_id)] = (task.queue, task.status)
+        if task.status == Status.DEAD_LETTERED:
+            self._dead[task.task_id] = task.finished_ms
+
+    def _all_keys(self) -> Iterator[Finding]:
+        fixed = {name.removeprefix(f"{self._keys.prefix}:") for name in fixed_keys(self._keys)}
+        cursor = 0
+        while True:
+            page = self._store.read(reads.scan_all(self._keys, cursor))
+            foreign: list[Finding] = []
+            things = [
+                thing
+                for name in page.task_ids
+                if name not in fixed
+                for thing in self._things_of(name, foreign)
+            ]
+            yield from self._look(things)
+            yield from foreign
+            self.keys_seen += len(page.task_ids)
+            self._progress(self.keys_seen)
+            cursor = page.cursor
+            if cursor == 0:
+                return
+
+    def _things_of(self, name: str, foreign: list[Finding]) -> Iterator[Thing]:
+        """What there is to look at because of a key; one that is none of ours is noted."""
+        kind, _, rest = name.partition(":")
+        match kind:
+            case "task" | "attempts" | "result" if _is_id(rest):
+                yield Thing(kind, rest)
+            case "idem":
+                yield Thing("idempotency", rest)
+            case "stream":
+                self._queues.add(rest.rpartition(":")[0])
+            case "stats":
+                self._queues.add(rest)
+            case "wake" | "worker" | "meta":
+                pass
+            case _:
+                foreign.append(Finding(Kind.FOREIGN, f"{self._keys.prefix}:{name}", mended=False))
+
+    def _entries(self) -> Iterator[Thing]:
+        for queue, band in bands_of(sorted(self._queues)):
+            key = self._keys.stream(queue, band)
+            for entry, _ in self._walk_stream(key):
+                yield Thing("entry", f"{queue}:{band}", entry)
+
+    def _walk_stream(self, key: str) -> Iterator[tuple[str, str]]:
+        if self._store.link.command("TYPE", key) != b"stream":
+            return
+        cursor = "0"
+        while page := self._store.read(reads.stream_entries(key, cursor)):
+            yield from page
+            cursor = page[-1][0]
+
+    def _members(self) -> Iterator[Thing]:
+        keys = self._keys
+        schedules = {"delay": keys.delay_schedule, "retry": keys.retry_schedule}
+        for name, key in {**schedules, "expiry": keys.expiry}.items():
+            rank = 0
+            while page := self._store.read(reads.schedule_members(key, rank)):
+                yield from (Thing("member", name, member) for member in page)
+                rank += len(page)
+
+    def _letters(self) -> Iterator[Thing]:
+        for entry, task_id in self._walk_stream(self._keys.dlq):
+            self._dead.pop(task_id, None)
+            yield Thing("letter", entry, task_id)
+
+    def _consumers(self) -> Iterator[Finding]:
+        """Consumers without a heartbeat; the leading scheduler clears away those it knows of."""
+        gone: dict[str, set[tuple[str, str]]] = defaultdict(set)
+        for queue, band in bands_of(sorted(self._queues)):
+            for worker in self._silent(self._keys.stream(queue, band)):
+                gone[worker].add((queue, band))
+        for worker, bands in sorted(gone.items()):
+            if self._store.link.command("EXISTS", self._keys.worker(worker)):
+                continue
+            if self._mend is Mend.ALL:
+                call = self._calls.abandon(worker, sorted(bands), seen_dead=False)
+                while (done := self._store.run(call)).left and done.moved:
+                    pass
+            yield Finding(Kind.WORKER_GONE, worker, self._mend is Mend.ALL)
+
+    def _silent(self, stream: str) -> list[str]:
+        """The consumers of a stream that have been idle for long."""
+        command = self._store.link.command
+        if command("TYPE", stream) != b"stream":
+            return []
+        groups = {group["name"] for group in command("XINFO GROUPS", stream)}
+        rows = command("XINFO CONSUMERS", stream, GROUP) if GROUP.encode() in groups else []
+        names = [row["name"].decode() for row in rows if row["idle"] > _GONE_AFTER_MS]
+        return [name for name in names if name not in {OVERDUE, SUSPECTS}]
+
+    def _counters(self, queue: str) -> dict[str, str]:
+        return self._store.read(reads.counters(self._keys, queue))
+
+    def _recount(self, queue: str, before: dict[str, str]) -> Iterator[Finding]:
+        """Compare the counters of a queue in which nothing has moved since the walk began."""
+        there = Counter(status for found, status in self._statuses.values() if found == queue)
+        after = self._counters(queue)
+        if after != before:
+            return
+        right = {status: _right(status, before, there[status]) for status in Status}
+        wrong = [status for status in Status if before.get(status, "0") != str(right[status])]
+        if not wrong:
+            return
+        rows = [(str(status), before.get(status, ""), right[status]) for status in Status]
+        mended = self._mend is Mend.ALL and self._store.run(
+            self._calls.recount(self._act, queue, rows)
+        )
+        for status in wrong:
+            yield Finding(Kind.COUNTER_WRONG, f"{queue} {status}", mended)
+
+
+def _right(status: Status, before: dict[str, str], there: int) -> int:
+    """Of tasks that have ended, the counter says how many ever did: at least those still there."""
+    text = before.get(status, "0")
+    counted = int(text) if text.isdigit() else 0
+    return max(counted, there) if status.terminal else there
+
+
+def _is_id(text: str) -> bool:
+    return len(text) == 32 and all(char in "0123456789abcdef" for char in text)
