@@ -33,6 +33,7 @@ TASK_FIELDS = {
     "idempotency_key",
     "crashes",
     "releases",
+    "requeues",
 }
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from dtq_core.record import Claim
 from dtq_core.states import Status
-from scripts.states import Made, queued, retrying, running, scheduled
+from scripts.states import Made, dead_lettered, failed, queued, retrying, running, scheduled
 from scripts.table import LONG_MS, Table
 
 KEY = "k"
@@ -126,6 +126,14 @@ def _expire(table: Table, *_: object) -> object:
     return table.expire()
 
 
+def _requeue(table: Table, task_id: str, _: Claim | None) -> object:
+    return table.requeue(task_id)[0]
+
+
+def _purge(table: Table, task_id: str, _: Claim | None) -> object:
+    return table.purge(task_id)
+
+
 _succeed = _held(lambda table, claim: table.succeed(claim))
 _fail = _held(lambda table, claim: table.fail(claim))
 _retry = _held(lambda table, claim: table.retry(claim, LONG_MS))
@@ -138,6 +146,7 @@ _held_by_w1, _overdue = _at(running), _then(_at(running), _given_back)
 _to_be_stopped = _then(_held_by_w1, _asked_to_stop)
 _no_letter = _at(running, dead_letter=False)
 _last = _at(running, max_attempts=1)
+_dead, _failed = _at(dead_lettered), _at(failed)
 _last_no_letter = _at(running, max_attempts=1, dead_letter=False)
 
 S = Status
@@ -206,5 +215,15 @@ MOVES = [
          "task stream expiry idem stats events"),
         (S.RETRYING, "expire", S.EXPIRED, _late(_again), _expire,
          "task attempts retry expiry idem stats events"),
+        (S.DEAD_LETTERED, "requeue", S.QUEUED, _dead, _requeue,
+         "task dlq stream wake stats events idem audit"),
+        (S.FAILED, "requeue", S.QUEUED, _failed, _requeue,
+         "task attempts stream wake stats events idem audit"),
+        (S.SCHEDULED, "purge", S.CANCELLED, _waiting, _purge,
+         "task delay expiry idem stats events audit"),
+        (S.QUEUED, "purge", S.CANCELLED, _undelivered, _purge,
+         "task stream expiry idem stats events audit"),
+        (S.RETRYING, "purge", S.CANCELLED, _again, _purge,
+         "task attempts retry expiry idem stats events audit"),
     )
 ]  # fmt: skip

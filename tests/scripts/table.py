@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from dtq_core import reads
-from dtq_core.audit import Operation, operation
+from dtq_core.audit import Operation
 from dtq_core.calls import (
     Abandoned,
     Beat,
@@ -50,6 +50,7 @@ class Table:
         self.calls = store.calls[0]
         self.bands = bands_of([QUEUE])
         self._cursors = [b"0-0"] * len(self.bands)
+        self._operation_id = store.partitions.new_id()
 
     def run(self, call: Call[T]) -> T:
         """Run a call, under the clock of the test where it has one."""
@@ -145,11 +146,23 @@ class Table:
     # what operators do
 
     def operation(self, action: str = "test") -> Operation:
-        return operation(action, "os:ann@here", "because", "queue=q")
+        """The same one each time it is asked for; for another, another table."""
+        return Operation(self._operation_id, action, "os:ann@here", "because", "queue=q")
 
     def pause(self, *queues: str, paused: bool = True) -> list[bool]:
         act = self.operation("queue.pause" if paused else "queue.resume")
         return self.run(self.calls.pause(act, queues or (QUEUE,), paused=paused))
+
+    def requeue(self, *task_ids: str) -> list[Ended]:
+        return self.run(self.calls.requeue(self.operation("dlq.requeue"), task_ids))
+
+    def purge(self, *task_ids: str, queue: str = QUEUE, band: str = "") -> list[Code]:
+        act = self.operation("queue.purge")
+        return self.run(self.calls.purge(act, queue, band, task_ids))
+
+    def discard(self, *task_ids: str, entry: str = "") -> list[Code]:
+        letters = [(entry, task_id) for task_id in task_ids]
+        return self.run(self.calls.discard(self.operation("dlq.purge"), letters))
 
     def verify(self, *task_ids: str, mend: Mend = Mend.ALL) -> Verified:
         things = [Thing("task", task_id) for task_id in task_ids]

@@ -46,7 +46,7 @@ OUTCOMES: dict[str, tuple[Callable[[Table, Claim], object], list[str]]] = {
     ),
     "permanent failure": (
         lambda table, claim: table.fail(claim),
-        ["attempt", "hash", "dlq", "event", "idempotency", "ack", "delete"],
+        ["attempt", "hash", "dlq", "hash", "event", "idempotency", "ack", "delete"],
     ),
     "cancel": (_stop, ["attempt", "hash", "event", "idempotency", "ack", "delete"]),
 }
@@ -89,7 +89,7 @@ def test_a_crash_that_ends_a_task_is_written_in_order(table: Table) -> None:
     with monitored(table) as heard:
         table.reclaim(idle_ms=0)
         writes = heard()
-    order = ["attempt", "hash", "hash", "dlq", "event", "idempotency", "ack", "delete"]
+    order = ["attempt", "hash", "hash", "dlq", "hash", "event", "idempotency", "ack", "delete"]
     assert _named(table, task_id, writes) == order  # the first hash: one crash more
 
 

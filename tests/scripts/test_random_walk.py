@@ -58,10 +58,12 @@ class Walk:
             "renew": self._renew,
             "watch": lambda: table.watch(*self._some_ids()),
             "beat": lambda: table.beat(self._worker()),
+            "requeue": lambda: table.requeue(*self._some_ids()),
+            "purge": self._purge,
             "an entry falls silent": self._fall_silent,
             "a second entry": self._add_entry,
         }
-        self._weights = [3, 3, 2, 1, 4, 1, 1, 1, 1, 1, 1, 1, 1, 2, 1]
+        self._weights = [3, 3, 2, 1, 4, 1, 1, 1, 1, 1, 1, 1, 1, 3, 1, 2, 1]
 
     def go(self) -> str:
         """Do one thing; return its name."""
@@ -133,6 +135,10 @@ class Walk:
     def _renew(self) -> None:
         for claim in self._held():
             self.table.renew(claim, self._worker(), b"1")
+
+    def _purge(self) -> None:
+        if self._chance.random() < 0.3:
+            self.table.purge(*self._some_ids())
 
     def _held(self) -> list[Claim]:
         return [self._chance.choice(self.claims[-8:])] if self.claims else []

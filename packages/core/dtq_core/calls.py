@@ -23,15 +23,18 @@ from dtq_core.scripts import (
     BEAT,
     CANCEL,
     CLAIM,
+    DISCARD,
     EXPIRE,
     FINISH,
     LEAD,
     PAUSE,
     PROMOTE,
+    PURGE,
     RECLAIM,
     RECOUNT,
     RELEASE,
     RENEW,
+    REQUEUE,
     SUBMIT,
     VERIFY,
     WATCH,
@@ -332,6 +335,22 @@ class Calls:
         """Pause queues, or resume them; answers for each whether that changed it."""
         args = [*self._audited(operation), int(paused), *queues]
         return Call(self._prefix, PAUSE, args, lambda reply: list(map(bool, reply)))
+
+    def requeue(self, operation: Operation, task_ids: Sequence[str]) -> Call[list[Ended]]:
+        """DEAD_LETTERED or FAILED → QUEUED, at most ``MAX_BATCH_TASKS`` tasks."""
+        return Call(self._prefix, REQUEUE, [*self._audited(operation), *task_ids], _ended)
+
+    def purge(
+        self, operation: Operation, queue: str, band: str, task_ids: Sequence[str]
+    ) -> Call[list[Code]]:
+        """Waiting → CANCELLED, for tasks of a queue, and of a band unless that is ''."""
+        args = [*self._audited(operation), queue, band, *task_ids]
+        return Call(self._prefix, PURGE, args, _codes)
+
+    def discard(self, operation: Operation, letters: Sequence[tuple[str, str]]) -> Call[list[Code]]:
+        """Remove dead letters for good, each given as its entry ('': unknown) and task id."""
+        args = [*self._audited(operation), *_flat(letters)]
+        return Call(self._prefix, DISCARD, args, _codes)
 
     def verify(self, operation: Operation, mend: Mend, things: Sequence[Thing]) -> Call[Verified]:
         """Look whether things agree, at most ``MAX_BATCH_TASKS`` of them, and mend some."""

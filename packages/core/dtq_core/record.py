@@ -308,6 +308,7 @@ class TaskInfo(msgspec.Struct, frozen=True, kw_only=True):
     idempotency_key: str | None = None
     crashes: int = 0
     releases: int = 0
+    requeues: int = 0
 
 
 INFO_FIELDS = (
@@ -330,6 +331,7 @@ INFO_FIELDS = (
     "idem_key",
     "crashes",
     "releases",
+    "requeues",
 )
 """The fields of a record from which :func:`decode_info` makes a :class:`TaskInfo`."""
 
@@ -370,6 +372,7 @@ def decode_info(task_id: str, values: list[bytes | None]) -> TaskInfo | None:
         idempotency_key=record.get("idem_key"),
         crashes=_int(record, "crashes"),
         releases=_int(record, "releases"),
+        requeues=_int(record, "requeues"),
     )
 
 

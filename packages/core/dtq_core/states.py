@@ -41,6 +41,7 @@ class Actor(StrEnum):
     WORKER = "worker"
     REAPER = "reaper"
     SCHEDULER = "scheduler"
+    OPERATOR = "operator"
 
 
 class Transition(NamedTuple):
@@ -98,4 +99,6 @@ TRANSITIONS: tuple[Transition, ...] = (
     ),
     *_moves("cancel", Actor.CLIENT, _WAITING, (Status.CANCELLED,)),
     *_moves("expire", Actor.SCHEDULER, _WAITING, (Status.EXPIRED,)),
+    *_moves("requeue", Actor.OPERATOR, (Status.DEAD_LETTERED, Status.FAILED), (Status.QUEUED,)),
+    *_moves("purge", Actor.OPERATOR, _WAITING, (Status.CANCELLED,)),
 )

@@ -42,7 +42,6 @@ class Checked(NamedTuple):
     task_id: str
     status: str
     queue: str
-    finished_ms: str
 
 
 class Verified(NamedTuple):

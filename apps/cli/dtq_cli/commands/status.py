@@ -33,4 +33,5 @@ def _fields(info: TaskInfo) -> dict[str, object]:
         "progress": None if info.progress is None else to_json(info.progress),
         "crashes": info.crashes or None,
         "releases": info.releases or None,
+        "requeues": info.requeues or None,
     }

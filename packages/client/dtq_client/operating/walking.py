@@ -19,7 +19,7 @@ _GONE_AFTER_MS = 60_000
 
 
 class Walk:
-    """Over one partition. The order matters: records come before the letters that they have."""
+    """Over one partition."""
 
     def __init__(
         self,
@@ -47,7 +47,6 @@ class Walk:
         self._mend = mend
         self._progress = progress
         self._queues: set[str] = set()
-        self._dead: dict[str, str] = {}
         self._statuses: dict[bytes, tuple[str, str]] = {}
         self.keys_seen = 0
 
@@ -66,9 +65,6 @@ class Walk:
         yield from self._look(self._entries())
         yield from self._look(self._members())
         yield from self._look(self._letters())
-        yield from self._look(
-            Thing("no-letter", task_id, ended) for task_id, ended in self._dead.items()
-        )
         yield from self._consumers()
         for queue, counters in before.items():
             yield from self._recount(queue, counters)
@@ -91,8 +87,6 @@ class Walk:
 
     def _note(self, task: Checked) -> None:
         self._statuses[bytes.fromhex(task.task_id)] = (task.queue, task.status)
-        if task.status == Status.DEAD_LETTERED:
-            self._dead[task.task_id] = task.finished_ms
 
     def _all_keys(self) -> Iterator[Finding]:
         fixed = {name.removeprefix(f"{self._keys.prefix}:") for name in fixed_keys(self._keys)}
@@ -156,7 +150,6 @@ class Walk:
 
     def _letters(self) -> Iterator[Thing]:
         for entry, task_id in self._walk_stream(self._keys.dlq):
-            self._dead.pop(task_id, None)
             yield Thing("letter", entry, task_id)
 
     def _consumers(self) -> Iterator[Finding]:

@@ -38,19 +38,9 @@ local function check_letter(entry, id)
   local task, problem = peek_record(id)
   if problem == 'corrupt' then return end
   if problem == 'missing' then return find('letter-orphan', id) end
-  if task.status ~= 'DEAD_LETTERED' then
+  if task.status ~= 'DEAD_LETTERED' or task.letter_id ~= entry then
     find('letter-stale', id, function() redis.call('XDEL', DLQ, entry) end)
   end
-end
-
--- Asked for a task that was DEAD_LETTERED before all letters were read, and was not among them.
-local function check_missing_letter(id, finished)
-  local task = peek_record(id)
-  if not task or task.status ~= 'DEAD_LETTERED' or task.finished_ms ~= finished then return end
-  find('letter-missing', id, function()
-    local reason = redis.call('HGET', task_key(id), 'error') or ''
-    redis.call('XADD', DLQ, '*', 'id', id, 'queue', task.queue, 'attempt', task.attempt, 'reason', reason)
-  end)
 end
 
 local function check_attempts(id)

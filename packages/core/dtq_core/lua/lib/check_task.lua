@@ -94,6 +94,13 @@ local function check_life(task)
   end
 end
 
+local function check_has_letter(task)
+  if is_entry(task.letter_id) and #redis.call('XRANGE', DLQ, task.letter_id, task.letter_id) > 0 then return end
+  find('letter-missing', task.id, function()
+    post_letter(task, redis.call('HGET', task_key(task.id), 'error') or '')
+  end)
+end
+
 local checked = {}
 local function check_task(id)
   local task, problem = peek_record(id)
@@ -108,6 +115,7 @@ local function check_task(id)
     check_schedule(task, RETRY_SCHEDULE)
   end
   if WAITING[task.status] then check_expiry(task) end
+  if task.status == 'DEAD_LETTERED' then check_has_letter(task) end
   check_life(task)
-  checked[#checked + 1] = {id, task.status, task.queue, task.finished_ms or ''}
+  checked[#checked + 1] = {id, task.status, task.queue}
 end

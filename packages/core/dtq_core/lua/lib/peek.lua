@@ -1,7 +1,7 @@
 -- @include task
 -- Reads a record without what users put there, which may be large; otherwise as load_record.
 local FIELDS = {'status', 'queue', 'band', 'entry_id', 'worker', 'watched', 'idem_key', 'dead_letter', 'due_ms',
-  'finished_ms', unpack(NUMBERS)}
+  'letter_id', unpack(NUMBERS)}
 
 local function peek_record(id)
   local values = redis.pcall('HMGET', task_key(id), unpack(FIELDS))

@@ -24,6 +24,11 @@ local function start_retention(task, at_least_ms)
   redis.call('PEXPIRE', attempts_key(task.id), retention)
 end
 
+local function post_letter(task, reason)
+  local letter = redis.call('XADD', DLQ, '*', 'id', task.id, 'queue', task.queue, 'attempt', task.attempt, 'reason', reason)
+  redis.call('HSET', task_key(task.id), 'letter_id', letter)
+end
+
 -- `result` and `result_ttl` where the outcome has one.
 local function end_task(task, status, reason, result, result_ttl)
   local fields = {'finished_ms', NOW}
@@ -34,7 +39,7 @@ local function end_task(task, status, reason, result, result_ttl)
   if result then
     redis.call('SET', result_key(task.id), result, 'PX', result_ttl)
   elseif status == 'DEAD_LETTERED' then
-    redis.call('XADD', DLQ, '*', 'id', task.id, 'queue', task.queue, 'attempt', task.attempt, 'reason', reason)
+    post_letter(task, reason)
   end
   publish_event(EVENT_OF[status], task.id, task.queue, task.attempt, reason)
   end_idempotency(task, status == 'SUCCEEDED' and 'completed' or 'failed')
