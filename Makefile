@@ -1,6 +1,6 @@
-# make demo · make test · make lint · make chaos · make bench: each sets itself up on a machine that has Python 3.11 or newer.
+# make demo · make test · make lint · make docs · make chaos · make bench: each sets itself up on a machine that has Python 3.11 or newer.
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench chaos
+.PHONY: help demo test lint format docs bench chaos
 
 PYTHON ?= python3
 DURATION ?= 60
@@ -14,6 +14,7 @@ help:
 	@echo "make chaos [DURATION=seconds] [SEED=number]"
 	@echo "                         kills, freezes, cuts and restarts under load; writes docs/chaos-report.md"
 	@echo "make lint                style, types, import directions"
+	@echo "make docs                the page on commands, from the commands"
 	@echo "make bench               speed on this machine, beside its ceilings"
 
 $(READY): pyproject.toml constraints.txt
@@ -42,6 +43,9 @@ lint: $(READY)
 format: $(READY)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+docs: $(READY)
+	$(BIN)/python -m dtq_cli.reference docs/cli.md
 
 bench: $(READY)
 	$(BIN)/python benchmarks/run.py

@@ -118,7 +118,7 @@ def test_a_block_that_names_a_file_is_its_text(page: Path) -> None:
 
 @each_page
 def test_every_command_on_a_page_exists(page: Path) -> None:
-    known = {entry.name for entry in COMMANDS}
+    known = {entry.name.partition(" ")[0] for entry in COMMANDS}
     typed = [line[2:] for block in blocks_of(page, "console") for line in block.text.splitlines()]
     for text in [*typed, *code_in(prose_of(page))]:
         for word in re.findall(r"(?:^|; )dtq ([a-z]+)", text):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dtq_core.states import TERMINAL, TRANSITIONS, Status
 
 
-def test_no_move_leads_out_of_a_terminal_status() -> None:
-    assert not [move for move in TRANSITIONS if move.source in TERMINAL]
+def test_only_a_requeue_leads_out_of_a_terminal_status() -> None:
+    moves = {(move.source, move.script) for move in TRANSITIONS if move.source in TERMINAL}
+    assert moves == {(Status.DEAD_LETTERED, "requeue"), (Status.FAILED, "requeue")}
 
 
 def test_every_status_can_be_reached() -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from typer.core import TyperGroup
 
-from dtq_cli.lazy import Entry, LazyCommand
+from dtq_cli.lazy import Entry, Group, LazyCommand
 
 _RUN = "Run"
 _TASK = "One task"
@@ -120,6 +120,40 @@ COMMANDS = (
         "Have tasks of paused queues taken again.",
     ),
     Entry(
+        "purge",
+        _OPERATE,
+        "dtq_cli.commands.purge:purge_queue",
+        "Cancel whatever waits in a queue; what runs is left alone.",
+        "dtq purge --queue mail --reason 'wrong campaign'",
+    ),
+    Entry(
+        "dlq list",
+        _OPERATE,
+        "dtq_cli.commands.dlq:list_letters",
+        "List dead letters, the oldest first.",
+        "dtq dlq list --queue mail --error TimeoutError --older-than 3600",
+    ),
+    Entry(
+        "dlq show",
+        _OPERATE,
+        "dtq_cli.commands.dlq:show_letter",
+        "Show a dead letter: its arguments, and how its attempts ended.",
+    ),
+    Entry(
+        "dlq requeue",
+        _OPERATE,
+        "dtq_cli.commands.dlq:requeue_letters",
+        "Run failed tasks again, from their first attempt.",
+        "dtq dlq requeue --queue mail --rate 50 --reason 'the provider is back'",
+    ),
+    Entry(
+        "dlq purge",
+        _OPERATE,
+        "dtq_cli.commands.dlq:purge_letters",
+        "Remove dead letters for good, with all that is kept of their tasks.",
+        "dtq dlq purge --older-than 2592000 --reason 'nobody asked in 30 days'",
+    ),
+    Entry(
         "verify",
         _OPERATE,
         "dtq_cli.commands.verify:verify_all",
@@ -130,15 +164,31 @@ COMMANDS = (
 """Every sub-command, in the order in which they are listed."""
 
 
+GROUPS = {
+    "dlq": Group(_OPERATE, "Dead letters: look at them, run them again, remove them."),
+}
+"""What the commands of two words belong to."""
+
+
 def build() -> TyperGroup:
     """Return the command, ready to parse a command line."""
     app = typer.Typer(no_args_is_help=True)
     app.callback()(_dtq)
-    group = typer.main.get_command(app)
-    assert isinstance(group, TyperGroup)
+    top = typer.main.get_command(app)
+    assert isinstance(top, TyperGroup)
+    groups = {"": top}
     for entry in COMMANDS:
-        group.add_command(LazyCommand(entry))
-    return group
+        first, _, last = entry.name.rpartition(" ")
+        if first not in groups:
+            groups[first] = _group(first)
+            top.add_command(groups[first])
+        groups[first].add_command(LazyCommand(entry), last)
+    return top
+
+
+def _group(name: str) -> TyperGroup:
+    group = GROUPS[name]
+    return TyperGroup(name=name, help=group.help, rich_help_panel=group.panel, no_args_is_help=True)
 
 
 def _show_version(wanted: bool) -> None:

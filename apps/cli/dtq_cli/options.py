@@ -8,6 +8,7 @@ import getpass
 import inspect
 import os
 import socket
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Annotated, Any
@@ -56,6 +57,7 @@ QueueNames = Annotated[
 Reason = Annotated[
     str, typer.Option("--reason", help="Why; kept in the audit log.", show_default=False)
 ]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do it without asking.")]
 
 
@@ -143,6 +145,28 @@ class Common:
             store.close()
 
 
+def confirm(question: str, *, yes: bool) -> None:
+    """Ask before something is done that cannot be undone.
+
+    Args:
+        question: what is about to be done, with how much of it.
+        yes: whether that was answered beforehand.
+
+    Raises:
+        InputError: where nobody can be asked.
+        Exit: with 1, for any answer but yes.
+    """
+    from dtq_core.errors import InvalidOptionError
+
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise InvalidOptionError(f"{question} Nobody can be asked here: give --yes")
+    typer.echo(f"{question} [y/N] ", nl=False, err=True)
+    if input().strip().lower() not in {"y", "yes"}:
+        raise typer.Exit(1)
+
+
 def operator() -> str:
     """Return who runs this command, for the audit log: the user of the operating system."""
     try:
@@ -150,6 +174,10 @@ def operator() -> str:
     except (KeyError, OSError):  # a user id without a name, as in many containers
         user = str(os.getuid())
     return f"os:{user}@{socket.gethostname()}"
+
+
+COMMON_OPTIONS = frozenset(field.name for field in fields(Common))
+"""What every command has an option for."""
 
 
 def check_queues(names: list[str] | None) -> list[str] | None:

@@ -16,6 +16,8 @@ from dtq_core.states import Status
 
 T = TypeVar("T")
 
+WAITING = frozenset({Status.SCHEDULED, Status.QUEUED, Status.RETRYING})
+
 
 @dataclass(frozen=True, slots=True)
 class Read(Generic[T]):
@@ -49,6 +51,43 @@ class Event(msgspec.Struct, frozen=True):
     attempt: int
     reason: str | None
     at: str
+
+
+class LetterEntry(NamedTuple):
+    """A dead letter as it lies in the stream."""
+
+    entry: str
+    id: str
+    queue: str
+    reason: str
+
+
+class Letter(msgspec.Struct, frozen=True):
+    """A dead letter.
+
+    Attributes:
+        id: of the task.
+        task: its name; empty where its record is gone or not dtq's.
+        queue: where it was.
+        attempt: the one after which it was given up.
+        requeues: how often it was requeued before.
+        error_type: of the last attempt; empty where that ended otherwise.
+        reason: why it was given up.
+        at: when; RFC 3339, Redis time.
+        at_ms: the same in ms.
+        entry: its id in the stream.
+    """
+
+    id: str
+    task: str
+    queue: str
+    attempt: int
+    requeues: int
+    error_type: str
+    reason: str
+    at: str
+    at_ms: int
+    entry: str
 
 
 class QueueInfo(msgspec.Struct, frozen=True):
@@ -167,6 +206,78 @@ def schedule_members(key: str, first: int, count: int = 500) -> Read[list[str]]:
     """Some members of a schedule, by rank."""
     command = ("ZRANGE", key, first, first + count - 1)
     return Read([command], lambda replies: [_text(member) for member in replies[0]])
+
+
+def scan_schedule(key: str, cursor: int, count: int = 500) -> Read[Page]:
+    """Part of a walk over a schedule, in no order, whatever leaves it meanwhile."""
+
+    def decode(replies: list[Any]) -> Page:
+        following, found = replies[0]
+        return Page([_text(member) for member, _ in found], int(following))
+
+    return Read([("ZSCAN", key, cursor, "COUNT", count)], decode)
+
+
+def letter_entries(keys: Keyspace, after: str, count: int = 200) -> Read[list[LetterEntry]]:
+    """Dead letters later than a cursor ("0" for the oldest), oldest first."""
+
+    def decode(replies: list[Any]) -> list[LetterEntry]:
+        return [
+            LetterEntry(
+                _text(entry),
+                *(_text(fields.get(name, b"")) for name in (b"id", b"queue", b"reason")),
+            )
+            for entry, fields in replies[0]
+        ]
+
+    return Read([("XRANGE", keys.dlq, f"({after}", "+", "COUNT", count)], decode)
+
+
+def letter_of(keys: Keyspace, task_id: str) -> Read[LetterEntry | None]:
+    """The dead letter of a task; None where it has none."""
+
+    def decode(replies: list[Any]) -> LetterEntry | None:
+        entry, queue, reason = (_text(value or b"") for value in replies[0])
+        return LetterEntry(entry, task_id, queue, reason) if entry else None
+
+    return Read([("HMGET", keys.task(task_id), "letter_id", "queue", "error")], decode)
+
+
+def payload(keys: Keyspace, task_id: str) -> Read[str]:
+    """The arguments of a task, as JSON text."""
+    return Read([("HGET", keys.task(task_id), "payload")], lambda r: _text(r[0] or b""))
+
+
+def letters(keys: Keyspace, entries: Sequence[LetterEntry]) -> Read[list[Letter]]:
+    """Dead letters with what is known of their tasks."""
+
+    def decode(replies: list[Any]) -> list[Letter]:
+        rows = zip(entries, replies[::2], replies[1::2], strict=True)
+        return [_letter(entry, values, last) for entry, values, last in rows]
+
+    commands: list[Sequence[Any]] = []
+    for entry in entries:
+        commands.append(("HMGET", keys.task(entry.id), *INFO_FIELDS))
+        commands.append(("LRANGE", keys.attempts(entry.id), -1, -1))
+    return Read(commands, decode)
+
+
+def _letter(entry: LetterEntry, values: list[bytes | None], last: list[bytes]) -> Letter:
+    info = decode_info(entry.id, values)
+    error = (decode_attempt(last[0]).error or {}) if last else {}
+    at_ms = int(entry.entry.partition("-")[0])
+    return Letter(
+        id=entry.id,
+        task=info.name if info else "",
+        queue=info.queue if info else entry.queue,
+        attempt=info.attempt if info else 0,
+        requeues=info.requeues if info else 0,
+        error_type=str(error.get("type", "")),
+        reason=entry.reason,
+        at=rfc3339(at_ms),
+        at_ms=at_ms,
+        entry=entry.entry,
+    )
 
 
 def counters(keys: Keyspace, queue: str) -> Read[dict[str, str]]:

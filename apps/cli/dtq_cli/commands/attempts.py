@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from dtq_cli.options import Common, TaskId
 from dtq_cli.output import Column, print_json, print_table
 from dtq_cli.times import ago, between
+from dtq_core.record import Attempt
 
 _COLUMNS = (
     Column("ATTEMPT", right=True),
@@ -19,12 +21,22 @@ _COLUMNS = (
 
 
 def attempts(task_id: TaskId, common: Common) -> None:
-    """List attempts."""
+    """List attempts.
+
+    Each with its number, outcome (`succeeded`, `retry`, `failed`, `cancelled`, `crashed`), worker,
+    time and error. The traceback is in the JSON: `dtq attempts ID --json`, member
+    `error.traceback`.
+    """
     with common.client() as client:
         ended = client.attempts(task_id)
     if common.json:
         print_json(ended)
-        return
+    else:
+        print_attempts(ended)
+
+
+def print_attempts(ended: Sequence[Attempt]) -> None:
+    """Write a table of ended attempts."""
     print_table(
         _COLUMNS,
         [

@@ -32,7 +32,12 @@ def audit(
         bool, typer.Option("--check", help="Check the whole log instead of showing it.")
     ] = False,
 ) -> None:
-    """Show the audit log, or check it."""
+    """Show the audit log, or check it.
+
+    Oldest first: when, what, how much of it changed something, who and why. All calls of one
+    operation are one line. `--check` walks the whole log instead and says whether it is as it was
+    written; see [operations](operations.md#the-audit-log).
+    """
     check_count("--limit", limit, _MOST)
     with common.store() as store:
         if check:

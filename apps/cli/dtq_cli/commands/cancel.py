@@ -27,7 +27,11 @@ def cancel(
         str, typer.Option("--reason", help="Kept with the task.", show_default="cancelled")
     ] = "",
 ) -> None:
-    """Cancel a task."""
+    """Cancel a task.
+
+    Exit 1 when it had ended or is unknown. With `--json`: `{"id": …, "answer": "cancelled" |
+    "requested" | "ended" | "unknown"}`.
+    """
     with common.client() as client:
         answer = client.cancel(task_id, reason)
     if common.json:

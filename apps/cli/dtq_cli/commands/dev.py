@@ -24,7 +24,13 @@ def dev(
     concurrency: Concurrency = None,
     processes: Processes = None,
 ) -> None:
-    """Run a server where none is set, workers and a scheduler until Ctrl-C."""
+    """Run a server where none is set, workers and a scheduler until Ctrl-C.
+
+    The Redis is private unless a server is set. The data stays in the folder `.dtq` of the project,
+    so that tasks survive a restart; other commands find the server when they run anywhere in the
+    project. Ctrl-C stops the workers first, then the server; a second Ctrl-C does not wait for
+    running tasks.
+    """
     settings = common.service_settings(concurrency=concurrency, processes=processes)
     queues = check_queues(queue)
     configure(settings)

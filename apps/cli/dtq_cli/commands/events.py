@@ -23,7 +23,10 @@ def events(
     ] = False,
     limit: Annotated[int, typer.Option("--limit", "-n", help="How many old ones at most.")] = 20,
 ) -> None:
-    """Show events."""
+    """Show events.
+
+    Those of all partitions, oldest first.
+    """
     check_count("--limit", limit, _MOST)
     with common.store() as store:
         if common.json and not follow:

@@ -41,7 +41,11 @@ def list_tasks(
     ] = None,
     limit: Annotated[int, typer.Option("--limit", "-n", help="How many at most.")] = 50,
 ) -> None:
-    """List tasks."""
+    """List tasks.
+
+    Ids are collected in small steps, about half a million keys at most; beyond that, stderr says
+    that newer tasks may be missing. It also says when more tasks match than were asked for.
+    """
     check_count("--limit", limit, _MOST)
     if queue is not None:
         check_name("queue name", queue)

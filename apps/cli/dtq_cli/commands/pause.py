@@ -10,14 +10,20 @@ from dtq_client.operating.pausing import pause, resume
 
 
 def pause_queues(queues: QueueNames, common: Common, reason: Reason = "") -> None:
-    """Pause queues."""
+    """Pause queues.
+
+    See [operations](operations.md#pausing-a-queue).
+    """
     with common.store() as store:
         changed = pause(store, queues, operator(), reason)
     _show(common, queues, changed, "paused: its workers take nothing new", "was paused already")
 
 
 def resume_queues(queues: QueueNames, common: Common, reason: Reason = "") -> None:
-    """Resume queues."""
+    """Resume queues.
+
+    Their workers start at once.
+    """
     with common.store() as store:
         changed = resume(store, queues, operator(), reason)
     _show(common, queues, changed, "resumed", "was not paused")

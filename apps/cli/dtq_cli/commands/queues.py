@@ -22,7 +22,13 @@ _ALWAYS = frozenset(
 
 
 def queues(common: Common) -> None:
-    """Show queues."""
+    """Show queues.
+
+    They say how many tasks stand in each waiting or running status now, and how many ever ended in
+    each other one. A status that no queue needs is left out of the table. The JSON has all, and
+    `absorbed` (stale entries dropped), `reclaimed` (attempts lost with their worker) and `released`
+    (given back, no attempt spent).
+    """
     with common.store() as store:
         infos = all_queues(store)
     if common.json:

@@ -20,7 +20,11 @@ def result(
         float, typer.Option("--wait", help="Seconds to wait for its end.", metavar="SECONDS")
     ] = 0,
 ) -> None:
-    """Print a result."""
+    """Print a result.
+
+    With or without `--json`. Exit 1, with the reason on stderr, when it has not ended in time,
+    failed, was cancelled, expired, is unknown, or its result is no longer kept.
+    """
     check_wait(wait)
     with common.client() as client:
         print_json(wait_for_result(client, task_id, wait))

@@ -19,7 +19,12 @@ _log = structlog.get_logger("dtq.scheduler")
 
 
 def scheduler(common: Common) -> None:
-    """Schedule until SIGTERM or Ctrl-C."""
+    """Schedule until SIGTERM or Ctrl-C.
+
+    It moves what is due, expires what waited too long and clears away dead workers. Of any number,
+    one leads at a time; the others stand by and take over. SIGTERM or Ctrl-C hands over at once. A
+    server that still loads at the start is waited for.
+    """
     settings = common.service_settings()
     configure(settings)
     asyncio.run(_run(settings))

@@ -16,7 +16,11 @@ _COLUMNS = (
 
 
 def settings(common: Common) -> None:
-    """Show settings."""
+    """Show settings.
+
+    Its value, where that comes from (`argument`, `environment`, `dtq.toml` or `default`) and its
+    meaning. Of the URL, user and password are left out.
+    """
     _, resolved = resolve(common.overrides)
     values = [(item, _shown(item)) for item in resolved]
     if common.json:

@@ -19,7 +19,14 @@ _PARTITION_COLUMNS = (
 
 
 def stats(common: Common) -> None:
-    """Show figures."""
+    """Show figures.
+
+    Tasks by status, entries in the dead-letter stream, the oldest task that waits for a worker, how
+    many queues and workers there are, and who leads; of several partitions, each one.
+
+    The oldest waiting task is exact and costs the same however many wait: of each stream only the
+    first entry that no worker was given and the first that was given back are looked at.
+    """
     with common.store() as store:
         figures = statistics(store)
     if common.json:

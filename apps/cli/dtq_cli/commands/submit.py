@@ -89,7 +89,13 @@ def submit(
         ),
     ] = None,
 ) -> None:
-    """Submit a task."""
+    """Submit a task.
+
+    The handler need not be known here; so its arguments and its own defaults are not known either.
+    When this prints an id, the task is accepted.
+
+    With `--json` it prints the task, with `--wait` as it then is and with its `result`.
+    """
     positional, by_name = _list(args), _object(kwargs)
     wait = None if wait is None else check_wait(wait)
     with common.client() as client:

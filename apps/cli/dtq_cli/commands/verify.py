@@ -27,7 +27,12 @@ def verify_all(
     ] = False,
     reason: Reason = "",
 ) -> None:
-    """Verify a deployment."""
+    """Verify a deployment.
+
+    It goes in bounded steps, while the deployment works, and lists each disagreement. Exits with 1
+    where something disagrees, after a repair where something is left. See
+    [operations](operations.md#does-everything-agree).
+    """
     with common.store() as store:
         outcome = verify(store, operator(), reason, repair=repair)
     if common.json:

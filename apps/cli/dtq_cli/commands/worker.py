@@ -31,7 +31,17 @@ def worker(
     ] = False,
     allow_eviction: AllowEviction = False,
 ) -> None:
-    """Run workers until SIGTERM or Ctrl-C; a second one stops them at once."""
+    """Run workers until SIGTERM or Ctrl-C; a second one stops them at once.
+
+    The worker processes have a supervisor. The modules are imported for their handlers, from the
+    current folder too. SIGTERM or Ctrl-C stops in order: what runs gets `DTQ_SHUTDOWN_GRACE`
+    seconds, the rest is given back. A second one gives it back at once. Log lines go to stderr;
+    with `--json` they are JSON.
+
+    It exits with 1 when a module cannot be imported, when no task is defined, or when the server
+    cannot be reached or is not fit. A server that still loads its data is waited for; one line says
+    so.
+    """
     settings = common.service_settings(concurrency=concurrency, processes=processes)
     configure(settings)
     supervisor = Supervisor(

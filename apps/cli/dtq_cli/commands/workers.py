@@ -23,7 +23,13 @@ _COLUMNS = (
 
 
 def workers(common: Common) -> None:
-    """Show workers."""
+    """Show workers.
+
+    Of each process it shows the id (host, process id of its supervisor and chance), queues, how
+    many tasks it runs and may run, the one that runs longest, and its last heartbeat. The JSON has
+    host, process id, the tasks it knows, and up to 100 running ones, each with `id`, `name` and
+    `since`.
+    """
     with common.store() as store:
         found = live_workers(store)
     described = [_described(worker) for worker in found]

@@ -29,6 +29,8 @@ def demo(
 
     All of it happens on a private server in a temporary folder; the server, the settings and the
     tasks of the user are not touched.
+
+    It kills one worker in the middle of its tasks and shows that nothing is lost.
     """
     console = Console(stderr=json, highlight=False)
     if not console.is_terminal:

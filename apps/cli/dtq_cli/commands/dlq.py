@@ -1,0 +1,257 @@
+"""``dtq dlq``: dead letters."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Annotated
+
+import typer
+
+from dtq_cli.commands.attempts import print_attempts
+from dtq_cli.options import Common, DryRun, Reason, TaskId, Yes, confirm, operator
+from dtq_cli.output import Column, note, print_fields, print_json, print_line, print_table
+from dtq_cli.progress import Progress
+from dtq_cli.times import age, local
+from dtq_client.operating.letters import (
+    Done,
+    Filter,
+    describe,
+    discard,
+    find_letters,
+    requeue,
+)
+from dtq_core.errors import InvalidOptionError
+from dtq_core.limits import check_count, check_duration_ms
+from dtq_core.reads import Letter
+from dtq_core.store import Store
+
+_MOST = 100_000
+_SHOWN_EXAMPLES = 5
+_MOST_PER_SECOND = 1_000_000
+_COLUMNS = (
+    Column("ID"),
+    Column("TASK", cut=True),
+    Column("QUEUE", cut=True),
+    Column("ATTEMPT", right=True, extra=True),
+    Column("AGE", right=True),
+    Column("REASON", cut=True),
+)
+
+Ids = Annotated[
+    list[str] | None,
+    typer.Argument(help="Only these tasks.", metavar="ID", show_default=False),
+]
+Queue = Annotated[
+    str | None, typer.Option("--queue", "-q", help="Only this queue.", show_default=False)
+]
+Task = Annotated[
+    str | None,
+    typer.Option("--task", help="Only tasks of this name.", metavar="NAME", show_default=False),
+]
+Error = Annotated[
+    str | None,
+    typer.Option(
+        "--error",
+        help="Only where the last attempt failed with this type of error.",
+        metavar="TYPE",
+        show_default=False,
+    ),
+]
+OlderThan = Annotated[
+    float | None,
+    typer.Option(
+        "--older-than", help="Only those dead for longer.", metavar="SECONDS", show_default=False
+    ),
+]
+NewerThan = Annotated[
+    float | None,
+    typer.Option(
+        "--newer-than", help="Only those dead for less.", metavar="SECONDS", show_default=False
+    ),
+]
+All = Annotated[bool, typer.Option("--all", help="All of them.")]
+
+
+def list_letters(
+    common: Common,
+    queue: Queue = None,
+    task: Task = None,
+    error: Error = None,
+    older_than: OlderThan = None,
+    newer_than: NewerThan = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", help="How many at most.")] = 50,
+) -> None:
+    """List dead letters.
+
+    The name of the task, the number of the attempt and the type of the error are those of its
+    record; the reason is what was written when it was given up.
+    """
+    check_count("--limit", limit, _MOST)
+    wanted = _filter(None, queue, task, error, older_than, newer_than)
+    with common.store() as store:
+        found = list(islice(find_letters(store, wanted), limit + 1))
+    if common.json:
+        print_json(found[:limit])
+    else:
+        print_table(_COLUMNS, map(_row, found[:limit]))
+    if len(found) > limit:
+        note(f"there are more than these {limit}: ask for more with --limit")
+
+
+def _row(letter: Letter) -> tuple[object, ...]:
+    reason = letter.reason if not letter.requeues else f"{letter.reason} (requeued before)"
+    return letter.id, letter.task, letter.queue, letter.attempt, age(letter.at), reason
+
+
+def show_letter(task_id: TaskId, common: Common) -> None:
+    """Show a dead letter.
+
+    `dtq attempts ID --json` has the tracebacks.
+    """
+    with common.store() as store:
+        found = describe(store, task_id)
+    if common.json:
+        print_json(found)
+        return
+    letter = found.letter
+    print_fields(
+        [
+            ("id", letter.id),
+            ("task", letter.task),
+            ("queue", letter.queue),
+            ("dead since", local(letter.at)),
+            ("reason", letter.reason),
+            ("requeues", letter.requeues or None),
+            ("arguments", found.arguments),
+        ]
+    )
+    print_line("")
+    print_attempts(found.attempts)
+
+
+def requeue_letters(
+    common: Common,
+    ids: Ids = None,
+    queue: Queue = None,
+    task: Task = None,
+    error: Error = None,
+    older_than: OlderThan = None,
+    newer_than: NewerThan = None,
+    everything: All = False,
+    rate: Annotated[
+        float | None,
+        typer.Option("--rate", help="How many a second at most.", metavar="N", show_default=False),
+    ] = None,
+    dry_run: DryRun = False,
+    reason: Reason = "",
+    yes: Yes = False,
+) -> None:
+    """Requeue dead letters.
+
+    Tasks are named by their ids (then also those that are `FAILED`, which have no dead letter), by
+    filters, or all of them by `--all`. It asks first, with their number, unless tasks are named or
+    `--yes` is given. Batch by batch they become `QUEUED`: the attempt is 1 again, the history
+    stays. Interrupted, the rest is as it was, and the command can be repeated. Exits with 1 where a
+    task that was named did not fail.
+    """
+    wanted = _chosen(_filter(ids, queue, task, error, older_than, newer_than), everything)
+    if rate is not None and not 0 < rate <= _MOST_PER_SECOND:
+        raise InvalidOptionError(f"--rate is out of range: use 0 to {_MOST_PER_SECOND:,} a second")
+    with common.store() as store:
+        if dry_run:
+            _try(common, store, wanted, "requeued")
+            return
+        if not wanted.ids:
+            confirm(f"Requeue {_count(store, wanted):,} dead letters?", yes=yes)
+        with Progress("requeued") as progress:
+            done = requeue(store, wanted, operator(), reason, rate=rate, progress=progress)
+    _tell(common, wanted, done, "requeued")
+
+
+def purge_letters(
+    common: Common,
+    ids: Ids = None,
+    queue: Queue = None,
+    task: Task = None,
+    error: Error = None,
+    older_than: OlderThan = None,
+    newer_than: NewerThan = None,
+    everything: All = False,
+    dry_run: DryRun = False,
+    reason: Reason = "",
+    yes: Yes = False,
+) -> None:
+    """Purge dead letters.
+
+    Named as for `dtq dlq requeue`. It asks first, with their number, unless `--yes` is given. What
+    is removed cannot be brought back; its ids stay in the audit log.
+    """
+    wanted = _chosen(_filter(ids, queue, task, error, older_than, newer_than), everything)
+    with common.store() as store:
+        if dry_run:
+            _try(common, store, wanted, "removed for good")
+            return
+        confirm(f"Remove {_count(store, wanted):,} dead letters for good?", yes=yes)
+        with Progress("removed") as progress:
+            done = discard(store, wanted, operator(), reason, progress=progress)
+    _tell(common, wanted, done, "removed")
+
+
+def _filter(
+    ids: list[str] | None,
+    queue: str | None,
+    task: str | None,
+    error: str | None,
+    older_than: float | None,
+    newer_than: float | None,
+) -> Filter:
+    for name, value in (("--older-than", older_than), ("--newer-than", newer_than)):
+        if value is not None:
+            check_duration_ms(name, value)
+    return Filter(
+        queue=queue,
+        task=task,
+        error=error,
+        older_than_s=older_than,
+        newer_than_s=newer_than,
+        ids=tuple(ids or ()),
+    )
+
+
+def _chosen(wanted: Filter, everything: bool) -> Filter:
+    """Nobody means all of them by naming none."""
+    if (wanted == Filter()) is not everything:
+        raise InvalidOptionError("name tasks, or give filters, or --all")
+    return wanted
+
+
+def _count(store: Store, wanted: Filter) -> int:
+    return sum(1 for _ in find_letters(store, wanted))
+
+
+def _try(common: Common, store: Store, wanted: Filter, word: str) -> None:
+    """Say what would be done."""
+    examples: list[Letter] = []
+    count = 0
+    for letter in find_letters(store, wanted):
+        count += 1
+        if len(examples) < _SHOWN_EXAMPLES:
+            examples.append(letter)
+    if common.json:
+        print_json(Done(count, 0))
+        return
+    print_line(f"{count:,} dead letters would be {word}")
+    if examples:
+        print_table(_COLUMNS, map(_row, examples))
+
+
+def _tell(common: Common, wanted: Filter, done: Done, word: str) -> None:
+    """Say what was done; a task that was named and not found is a failure."""
+    if common.json:
+        print_json(done)
+    else:
+        print_line(f"{done.changed:,} of {done.matched:,} were {word}")
+    if wanted.ids and done.changed < len(wanted.ids):
+        missed = len(wanted.ids) - done.changed
+        note(f"{missed:,} of the named tasks are no dead letters and did not fail")
+        raise typer.Exit(1)

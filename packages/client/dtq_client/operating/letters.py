@@ -1,0 +1,248 @@
+"""Dead letters: which there are, running them again, and removing them for good."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import msgspec
+
+from dtq_core import reads
+from dtq_core.audit import operation
+from dtq_core.calls import Calls
+from dtq_core.clock import mono_s
+from dtq_core.errors import TaskNotFoundError
+from dtq_core.limits import MAX_BATCH_TASKS, check_name, check_task_id
+from dtq_core.reads import Letter
+from dtq_core.record import Attempt
+from dtq_core.scripts import Code
+from dtq_core.store import Store
+
+Progress = Callable[[int], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """Which dead letters are meant; what is None does not matter.
+
+    Attributes:
+        queue: of this queue.
+        task: of this name.
+        error: whose last attempt failed with an error of this type, as ``ValueError``.
+        older_than_s: that are dead for longer, in seconds.
+        newer_than_s: that are dead for less, in seconds.
+        ids: of these tasks.
+    """
+
+    queue: str | None = None
+    task: str | None = None
+    error: str | None = None
+    older_than_s: float | None = None
+    newer_than_s: float | None = None
+    ids: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        if self.queue is not None:
+            check_name("queue name", self.queue)
+        if self.task is not None:
+            check_name("task name", self.task)
+        for task_id in self.ids:
+            check_task_id(task_id)
+
+    def meets(self, letter: Letter, now_ms: int) -> bool:
+        """Tell whether a letter is meant."""
+        age_s = (now_ms - letter.at_ms) / 1000
+        return (
+            self.queue in {None, letter.queue}
+            and self.task in {None, letter.task}
+            and self.error in {None, letter.error_type}
+            and (self.older_than_s is None or age_s > self.older_than_s)
+            and (self.newer_than_s is None or age_s < self.newer_than_s)
+            and (not self.ids or letter.id in self.ids)
+        )
+
+    def __str__(self) -> str:
+        """As the audit log names it."""
+        named = {
+            "queue": self.queue,
+            "task": self.task,
+            "error": self.error,
+            "older-than": self.older_than_s,
+            "newer-than": self.newer_than_s,
+        }
+        words = [f"{name}={value}" for name, value in named.items() if value is not None]
+        shown = [f"id={task_id}" for task_id in self.ids[:3]]
+        if len(self.ids) > len(shown):
+            shown.append(f"and {len(self.ids) - len(shown)} more ids")
+        return " ".join([*words, *shown]) or "all"
+
+
+class Description(msgspec.Struct, frozen=True):
+    """A dead letter, its arguments as JSON text, and its ended attempts."""
+
+    letter: Letter
+    arguments: str
+    attempts: list[Attempt]
+
+
+class Done(msgspec.Struct, frozen=True):
+    """How much an operation met, and how much of it it changed."""
+
+    matched: int
+    changed: int
+
+
+class _Found(NamedTuple):
+    partition: int
+    letter: Letter
+
+
+def find_letters(store: Store, wanted: Filter) -> Iterator[Letter]:
+    """Return the dead letters that are meant, the oldest first in each partition.
+
+    Those that come while they are read, and those that go, may be among them or not.
+
+    Args:
+        store: of the deployment.
+        wanted: which are meant.
+
+    Raises:
+        RedisError: if the server cannot say.
+    """
+    for found in _find(store, wanted):
+        yield found.letter
+
+
+def _find(store: Store, wanted: Filter) -> Iterator[_Found]:
+    now_ms = store.read(reads.now_ms())
+    for keys in store.partitions.all:
+        cursor = "0"
+        while page := store.read(reads.letter_entries(keys, cursor)):
+            for letter in store.read(reads.letters(keys, page)):
+                if wanted.meets(letter, now_ms):
+                    yield _Found(keys.index, letter)
+            cursor = page[-1].entry
+
+
+def describe(store: Store, task_id: str) -> Description:
+    """Return all that is known of a dead letter.
+
+    Raises:
+        InvalidNameError: if it is no id at all.
+        TaskNotFoundError: if the task is no dead letter.
+        RedisError: if the server cannot say.
+    """
+    keys = store.keys_of(task_id)
+    entry = store.read(reads.letter_of(keys, task_id))
+    if entry is None:
+        raise TaskNotFoundError(task_id)
+    (letter,) = store.read(reads.letters(keys, [entry]))
+    arguments = store.read(reads.payload(keys, task_id))
+    ended = store.read(reads.attempts(keys, task_id))
+    return Description(letter, arguments, ended or [])
+
+
+def requeue(
+    store: Store,
+    wanted: Filter,
+    who: str,
+    reason: str = "",
+    *,
+    rate: float | None = None,
+    progress: Progress = lambda done: None,
+) -> Done:
+    """Have failed tasks run again: their attempts begin anew, their history stays.
+
+    Ids may also be those of tasks that are ``FAILED``, which have no dead letter.
+
+    Args:
+        store: of the deployment.
+        wanted: which are meant.
+        who: who does it, for the audit log.
+        reason: why, for the audit log.
+        rate: how many a second at most; None for as many as possible.
+        progress: told how many were requeued so far.
+
+    Raises:
+        InputError: for a reason that is refused; nothing was done.
+        RedisError: if the server cannot do it; what was requeued until then stays so.
+    """
+    act = operation("dlq.requeue", who, reason, str(wanted))
+    pace = _Pace(rate)
+
+    def send(calls: Calls, ids: Sequence[str]) -> int:
+        pace.wait(len(ids))
+        answers = store.run(calls.requeue(act, ids))
+        return sum(answer.code in {Code.OK, Code.AGAIN} for answer in answers)
+
+    ids: Iterable[tuple[int, str]] = (
+        ((store.partitions.of(task_id).index, task_id) for task_id in wanted.ids)
+        if wanted.ids
+        else ((found.partition, found.letter.id) for found in _find(store, wanted))
+    )
+    return _in_batches(store, ids, send, progress, pace.batch)
+
+
+def discard(
+    store: Store,
+    wanted: Filter,
+    who: str,
+    reason: str = "",
+    *,
+    progress: Progress = lambda done: None,
+) -> Done:
+    """Remove dead letters for good, with all that is kept of their tasks.
+
+    Arguments and errors as :func:`requeue`. The audit log keeps the ids.
+    """
+    act = operation("dlq.purge", who, reason, str(wanted))
+
+    def send(calls: Calls, letters: Sequence[tuple[str, str]]) -> int:
+        return store.run(calls.discard(act, letters)).count(Code.OK)
+
+    found = ((f.partition, (f.letter.entry, f.letter.id)) for f in _find(store, wanted))
+    return _in_batches(store, found, send, progress, MAX_BATCH_TASKS)
+
+
+def _in_batches(
+    store: Store,
+    found: Iterable[tuple[int, Any]],
+    send: Callable[[Calls, Sequence[Any]], int],
+    progress: Progress,
+    size: int,
+) -> Done:
+    """Gather what lies in one partition, and send it before another one's."""
+    matched = changed = 0
+    batch: list[Any] = []
+    at = 0
+    for index, item in found:
+        if batch and (len(batch) == size or index != at):
+            changed += send(store.calls[at], batch)
+            progress(changed)
+            batch = []
+        at = index
+        batch.append(item)
+        matched += 1
+    if batch:
+        changed += send(store.calls[at], batch)
+        progress(changed)
+    return Done(matched, changed)
+
+
+class _Pace:
+    """Keeps to a rate, in batches of a tenth of a second."""
+
+    def __init__(self, rate: float | None) -> None:
+        self._rate = rate
+        self._next_s = mono_s()
+        tenth = MAX_BATCH_TASKS if rate is None else int(rate / 10)
+        self.batch = max(1, min(MAX_BATCH_TASKS, tenth))
+
+    def wait(self, count: int) -> None:
+        """Wait until so many more may go."""
+        if self._rate is None:
+            return
+        time.sleep(max(0.0, self._next_s - mono_s()))
+        self._next_s = max(self._next_s, mono_s()) + count / self._rate
