@@ -36,6 +36,7 @@ def identity(state: State) -> Identity:
             _worker(view, number, worker, places) for number, worker in enumerate(memory.workers)
         ),
         (memory.accepted, memory.executions, memory.faults, memory.cancels, bool(memory.strays)),
+        (memory.requeues, memory.purges),
     )
     return hashlib.blake2b(_encode(kept), digest_size=16).digest()
 
@@ -47,6 +48,7 @@ def _record(record: Record, places: dict[str, int], now_ms: int) -> tuple[Any, .
     expires = None if record.status in TERMINAL else fields.get("expires_ms")
     return (
         *(fields.get(name) for name in ("status", "attempt", "lease", "crashes", "releases")),
+        fields.get("requeues"),
         fields.get("alone"),
         "cancel_requested" in fields,
         places.get(fields.get("entry_id", "")),

@@ -106,9 +106,11 @@ def _wrong_counts(task_id: str, record: Record, memory: Memory) -> Iterator[str]
     if attempt > most:
         yield f"{task_id} is at attempt {attempt} of {most}"
     executions = dict(memory.executions).get(task_id, 0)
-    releases = record.number("releases")
-    if executions > attempt + releases:
+    releases, before = record.number("releases"), most * record.number("requeues")
+    if executions > before + attempt + releases:
         yield f"{task_id} ran {executions} times in {attempt} attempts and {releases} releases"
+    if before:
+        return
     ended = range(attempt - 1, attempt)
     if record.status in (Status.CANCELLED, Status.EXPIRED):
         ended = range(attempt - 1, attempt + 1)
@@ -125,7 +127,9 @@ def _wrong_move(task_id: str, was: Record, now: Record, now_ms: int) -> Iterator
         yield f"{task_id} starts after its TTL"
     if "cancel_requested" in was.fields and _goes_on(was, now):
         yield f"{task_id} goes on as {now.status}, though it was to be cancelled"
-    if now.number("attempt") < was.number("attempt") or now.number("lease") < was.number("lease"):
+    requeued = now.number("requeues") > was.number("requeues")
+    earlier = now.number("attempt") < was.number("attempt") and not requeued
+    if earlier or now.number("lease") < was.number("lease"):
         yield f"{task_id} went back to attempt {now.fields['attempt']}"
 
 

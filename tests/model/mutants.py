@@ -7,6 +7,7 @@ moment between them, when whoever makes the calls has just died.
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from typing import NamedTuple
 
 from dtq_core.scripts import Script, load
@@ -14,6 +15,7 @@ from model.world import Scenario
 
 PLAIN = Scenario(faults=1)
 TIMED = Scenario(faults=1, ttl=2, delay=1)
+REQUEUED = Scenario(max_attempts=1, releases=0, cancels=0, requeues=1, faults=0)
 ALONE = Scenario(faults=2, isolation=True, cancels=0, releases=0)
 POOR = Scenario(faults=1, max_attempts=1, dead_letter=False)
 
@@ -234,9 +236,34 @@ MUTANTS = (
     Mutant(
         "a dead letter is not written",
         "finish",
-        "elseif status == 'DEAD_LETTERED' then\n    redis.call('XADD', DLQ",
-        "elseif false then\n    redis.call('XADD', DLQ",
+        "elseif status == 'DEAD_LETTERED' then\n    post_letter(",
+        "elseif false then\n    post_letter(",
         "0 times among the dead letters",
+    ),
+    # requeue
+    Mutant(
+        "a requeue leaves the dead letter",
+        "requeue",
+        "if task.letter_id then redis.call('XDEL', DLQ, task.letter_id) end",
+        "",
+        "1 times among the dead letters",
+        REQUEUED,
+    ),
+    Mutant(
+        "a requeue lets the record pass",
+        "requeue",
+        "redis.call('PERSIST', task_key(id))",
+        "",
+        "its record would pass",
+        replace(REQUEUED, dead_letter=False),
+    ),
+    Mutant(
+        "a purge ends what runs",
+        "purge",
+        "if not WAITING[task.status] then return REQUESTED end",
+        "",
+        "RUNNING to CANCELLED by purge",
+        Scenario(releases=0, cancels=0, purges=1, faults=0),
     ),
     # renew, release, abandon
     Mutant(

@@ -3,15 +3,14 @@
 The steps are those of a client (submit, submit again, cancel), two workers (claim, reclaim, adopt,
 finish in every way, the same finish again, renew, release), a supervisor or sweeper (abandon), a
 scheduler (promote, expire), time, and mishaps (a worker dies, falls silent and comes back, or never
-sees a reply; a second entry of a task appears). Each scenario is walked until no new state is
-found. ``DTQ_MODEL_MORE_FAULTS=1`` walks them with so many more mishaps: hundreds of thousands of
-states, in minutes.
+sees a reply; a second entry of a task appears), an operator (requeue, purge). Each scenario is
+walked until no new state is found. ``DTQ_MODEL_MORE_FAULTS=1`` walks them with so many more
+mishaps: hundreds of thousands of states, in minutes.
 
 What the model leaves out: requests of several tasks in one call, and several bands (see
 ``tests/scripts``); how long anything takes, since an entry may become old at any moment;
-heartbeats, wake-up tokens, events and announcements, which decide nothing; what operators do; more
-than one partition; and a server that fails over to older data, but for the second entry of a task
-that this may bring.
+heartbeats, wake-up tokens, events and announcements, which decide nothing; more than one partition;
+and a server that fails over to older data, but for the second entry of a task that this may bring.
 """
 
 from __future__ import annotations
@@ -38,6 +37,11 @@ SCENARIOS = {
     "one task, delayed, with a TTL": Scenario(delay=1, ttl=2, faults=1),
     "one attempt, no dead letter": Scenario(max_attempts=1, dead_letter=False),
     "suspects are left to a process of their own": Scenario(isolation=True, faults=1),
+    "what failed is requeued": Scenario(max_attempts=1, releases=0, requeues=1, faults=1),
+    "what failed without a letter is requeued": Scenario(
+        max_attempts=1, dead_letter=False, releases=0, cancels=0, requeues=1, faults=1
+    ),
+    "a queue is purged": Scenario(delay=1, releases=0, cancels=0, purges=1, faults=1),
     "two tasks under one key": Scenario(tasks=2, faults=1),
     "two tasks": Scenario(tasks=2, same_key=False, faults=0, releases=0),
     "two tasks of one attempt": Scenario(

@@ -1,9 +1,9 @@
 -- Looks at one partition of the model. KEYS[1] prefix, ARGV[1] idempotency key, ARGV[2…] task ids.
 -- Answers all keys packed, to restore them from, and what they hold packed, to look at.
--- Wake-up tokens and events decide nothing: they are dropped.
+-- Wake-up tokens, events and the audit log decide nothing: they are dropped.
 local P = KEYS[1]
 local stream = P .. ':stream:q:normal'
-redis.call('DEL', P .. ':events', P .. ':wake:q')
+redis.call('DEL', P .. ':events', P .. ':wake:q', P .. ':audit', P .. ':audit:head')
 
 local names = {stream, P .. ':retry:schedule', P .. ':delay:schedule', P .. ':expiry', P .. ':dlq',
   P .. ':queues', P .. ':stats:q', P .. ':idem:' .. ARGV[1]}

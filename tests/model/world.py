@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from dtq_core.audit import operation
 from dtq_core.calls import Call, Calls, Submitted, Suspects, Taken
 from dtq_core.decide import Finish, Release
 from dtq_core.keyspace import GROUP, OVERDUE, SUSPECTS
@@ -46,6 +47,8 @@ class Scenario:
         faults: how many deaths, silences, lost replies and stray entries.
         releases: how often a task is given back.
         cancels: how many cancels.
+        requeues: how often an operator requeues what failed.
+        purges: how often an operator purges the queue.
         slots: how many tasks a worker asks for at a time.
     """
 
@@ -60,6 +63,8 @@ class Scenario:
     faults: int = 2
     releases: int = 1
     cancels: int = 1
+    requeues: int = 0
+    purges: int = 0
     slots: int = 1
 
     @property
@@ -90,6 +95,8 @@ class Memory(NamedTuple):
     strays: tuple[str, ...] = ()
     faults: int = 0
     cancels: int = 0
+    requeues: int = 0
+    purges: int = 0
     now_ms: int = BEGIN_MS
 
 
@@ -158,6 +165,7 @@ class World:
             else:
                 yield from self._worker(state, number)
         yield from self._scheduler(state)
+        yield from self._operator(state)
         if state.memory.faults < self.scenario.faults:
             yield from self._faults(state)
 
@@ -204,6 +212,22 @@ class World:
         after = memory._replace(cancels=memory.cancels + 1)
         call = self._calls.cancel([task_id], "because")
         return Step(f"client cancels {task_id}", call, lambda _: after)
+
+    # operators
+
+    def _operator(self, state: State) -> Iterator[Step]:
+        memory, asked = state.memory, self.scenario
+        act = operation("model", "os:model", "", "")
+        for task_id in memory.accepted:
+            failed = state.view.records[task_id].status in ("DEAD_LETTERED", "FAILED")
+            if failed and memory.requeues < asked.requeues:
+                after = memory._replace(requeues=memory.requeues + 1)
+                call = self._calls.requeue(act, [task_id])
+                yield Step(f"operator requeues {task_id}", call, lambda _, m=after: m)
+        if memory.accepted and memory.purges < asked.purges:
+            after = memory._replace(purges=memory.purges + 1)
+            purge = self._calls.purge(act, QUEUE, "", list(memory.accepted))
+            yield Step("operator purges the queue", purge, lambda _, m=after: m)
 
     # workers
 
