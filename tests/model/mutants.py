@@ -222,7 +222,7 @@ MUTANTS = (
     Mutant(
         "a retry is not scheduled",
         "finish",
-        "  redis.call('ZADD', RETRY_SCHEDULE, due, task.id)\n",
+        "  schedule(RETRY_SCHEDULE, due, task.id)\n",
         "",
         "the retries are [], not ['t0']",
     ),

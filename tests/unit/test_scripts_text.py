@@ -122,6 +122,7 @@ def test_keys_are_spelled_the_same_on_both_sides() -> None:
         "events": keys.events,
         "dlq": keys.dlq,
         "queues": keys.queues,
+        "due_channel": keys.due,
         "audit": keys.audit,
         "audit_head": keys.audit_head,
         "workers": keys.workers,

@@ -55,7 +55,17 @@ class Leader:
                 self.term = answer.term
             elif answer.left_ms > 0:
                 self._ask_at_s = min(self._ask_at_s, now + answer.left_ms / 1000)
+        return self.trusted
+
+    @property
+    def trusted(self) -> bool:
+        """Whether it leads as far as it knows, without asking."""
         return mono_s() < self._trusted_until_s
+
+    @property
+    def asks_in_s(self) -> float:
+        """Seconds until it is to ask again, to keep the lease or to take it."""
+        return max(0.0, self._ask_at_s - mono_s())
 
     async def resign(self) -> None:
         """Give the lease up, so that another need not wait for its end; harmless without one.

@@ -23,10 +23,10 @@ class Promoter:
         self._calls = calls
 
     async def promote_due(self) -> float:
-        """Promote all that is due.
+        """Promote what is due, one batch of each schedule.
 
         Returns:
-            Seconds until the next task is due; infinity where none is scheduled.
+            Seconds until the next task is due: 0 where more are, infinity where none is scheduled.
 
         Raises:
             RedisError: if Redis cannot do it.
@@ -34,11 +34,11 @@ class Promoter:
         return min([await self._promote(schedule) for schedule in SCHEDULES])
 
     async def _promote(self, schedule: str) -> float:
-        while True:
-            reach("promote.before")
-            done = await self._store.run(self._calls.promote(schedule), retry_s=0)
-            reach("promote.after")
-            if done.bad:
-                _log.error("tasks without a sound record were moved aside", count=done.bad)
-            if done.seen < MAX_BATCH_TASKS:
-                return done.next_ms / 1000 if done.next_ms >= 0 else float("inf")
+        reach("promote.before")
+        done = await self._store.run(self._calls.promote(schedule), retry_s=0)
+        reach("promote.after")
+        if done.bad:
+            _log.error("tasks without a sound record were moved aside", count=done.bad)
+        if done.seen == MAX_BATCH_TASKS:
+            return 0.0
+        return done.next_ms / 1000 if done.next_ms >= 0 else float("inf")

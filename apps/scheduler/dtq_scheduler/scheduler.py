@@ -15,6 +15,8 @@ from dtq_core.keyspace import Keyspace
 from dtq_core.outage import Outage
 from dtq_core.settings import Settings
 from dtq_core.store import AsyncStore
+from dtq_scheduler.alarm import Alarm
+from dtq_scheduler.expirer import Expirer
 from dtq_scheduler.leader import Leader
 from dtq_scheduler.promoter import Promoter
 from dtq_scheduler.sweeper import Sweeper
@@ -43,37 +45,56 @@ class Scheduler:
         try:
             async with asyncio.TaskGroup() as group:
                 for keys, calls in pairs:
-                    group.create_task(self._serve(keys, calls), name="dtq-scheduler")
+                    leader = Leader(self._store, calls, self._name, self._settings.leader_lease)
+                    group.create_task(self._keep_time(keys, calls, leader), name="dtq-scheduler")
+                    group.create_task(self._keep_house(keys, calls, leader), name="dtq-sweeper")
         finally:
             await self._store.close()
 
-    async def _serve(self, keys: Keyspace, calls: Calls) -> None:
-        leader = Leader(self._store, calls, self._name, self._settings.leader_lease)
+    async def _keep_time(self, keys: Keyspace, calls: Calls, leader: Leader) -> None:
+        """Lead where nobody does, and while leading move what is due, when it is due."""
         promoter = Promoter(self._store, calls)
-        sweeper = Sweeper(self._store, keys, calls)
-        verifier = Verifier(self._store, keys, calls, self._settings.verify_interval)
+        expirer = Expirer(self._store, calls)
+        alarm = Alarm(self._store, keys.due)
         outage = Outage(_log, "nothing can be scheduled", "tasks are scheduled again")
         try:
             while True:
                 try:
-                    rest = await self._pass(leader, promoter, sweeper, verifier)
+                    await self._pass(leader, promoter, expirer, alarm)
                 except DtqError as error:
-                    rest = outage.met(error)
+                    await asyncio.sleep(outage.met(error))
                 else:
                     outage.over()
-                await asyncio.sleep(rest)
         finally:
+            await alarm.close()
             with contextlib.suppress(DtqError):
                 await leader.resign()
 
     async def _pass(
-        self, leader: Leader, promoter: Promoter, sweeper: Sweeper, verifier: Verifier
-    ) -> float:
-        """Do what is due, and return the seconds to the next look."""
+        self, leader: Leader, promoter: Promoter, expirer: Expirer, alarm: Alarm
+    ) -> None:
+        """Do what is due now, and sleep until the next look."""
         tick = self._settings.scheduler_tick
         if not await leader.leads():
-            return tick
-        due = min(await promoter.promote_due(), await sweeper.expire_due())
-        await sweeper.clear_workers()
-        await verifier.step()
-        return max(0.0, min(tick, due))
+            await alarm.close()
+            await asyncio.sleep(tick)
+            return
+        due = min(await promoter.promote_due(), await expirer.expire_due())
+        await alarm.sleep(min(tick, due, leader.asks_in_s))
+
+    async def _keep_house(self, keys: Keyspace, calls: Calls, leader: Leader) -> None:
+        """While leading: what has time, and must not keep anything due from its time."""
+        sweeper = Sweeper(self._store, keys, calls)
+        verifier = Verifier(self._store, keys, calls, self._settings.verify_interval)
+        outage = Outage(_log, "nothing can be cleared away", "what is dead is cleared away again")
+        while True:
+            rest = self._settings.scheduler_tick
+            try:
+                if leader.trusted:
+                    await sweeper.clear_workers()
+                    await verifier.step()
+            except DtqError as error:
+                rest = outage.met(error)
+            else:
+                outage.over()
+            await asyncio.sleep(rest)

@@ -1,4 +1,4 @@
-"""The sweeper: expires what waited too long, and clears away workers that are gone."""
+"""The sweeper: clears away workers that are gone."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dtq_core.calls import Calls
 from dtq_core.clock import mono_s
 from dtq_core.failpoints import reach
 from dtq_core.keyspace import Keyspace
-from dtq_core.limits import MAX_BATCH_TASKS
 from dtq_core.store import AsyncStore
 
 _WORKERS_EVERY_S = 5.0
@@ -22,22 +21,6 @@ class Sweeper:
         self._keys = keys
         self._calls = calls
         self._looked_s = 0.0
-
-    async def expire_due(self) -> float:
-        """Expire all that is due.
-
-        Returns:
-            Seconds until the next task expires; infinity where none has a TTL.
-
-        Raises:
-            RedisError: if Redis cannot do it.
-        """
-        while True:
-            reach("expire.before")
-            done = await self._store.run(self._calls.expire(), retry_s=0)
-            reach("expire.after")
-            if done.seen < MAX_BATCH_TASKS:
-                return done.next_ms / 1000 if done.next_ms >= 0 else float("inf")
 
     async def clear_workers(self) -> None:
         """Abandon for each worker whose description has run out; no more often than every 5 s.

@@ -112,7 +112,7 @@ class Waiting:
         heard = await announcements.next(_LOOK_AGAIN_S)
         subscribed: list[str] = []
         while heard is not None:
-            kind, channel = heard
+            kind, channel, _ = heard
             task_id = channel.rpartition(":")[2]
             if kind == "message":
                 self._wake(task_id)

@@ -14,7 +14,7 @@ import re
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 import redis
 import redis.asyncio
@@ -374,6 +374,14 @@ class AsyncLink:
         return Announcements(self._new_connection(), self.where, self._limit_s)
 
 
+class Heard(NamedTuple):
+    """What was heard: ``subscribe`` once the channel is listened to, or a ``message``."""
+
+    kind: str
+    channel: str
+    text: bytes
+
+
 class Announcements:
     """One connection that listens on any number of channels. Once it is lost, it stays so.
 
@@ -405,15 +413,18 @@ class Announcements:
         """Stop hearing a channel. Errors as :meth:`next`."""
         await self._send("UNSUBSCRIBE", channel)
 
-    async def next(self, timeout_s: float) -> tuple[str, str] | None:
-        """Return the next (kind, channel), kind being ``subscribe`` or ``message``; None for none.
+    async def next(self, timeout_s: float) -> Heard | None:
+        """Return the next thing heard; None where that is nothing, in the seconds given.
 
         Raises:
             RedisUnavailableError: when the connection is lost.
             RedisDeniedError: when the right to listen is missing.
         """
         heard = await self._guard(self._connection.read_response(timeout=timeout_s), timeout_s)
-        return None if heard is None else (heard[0].decode(), heard[1].decode())
+        if heard is None:
+            return None
+        kind, channel, text = heard
+        return Heard(kind.decode(), channel.decode(), text if kind == b"message" else b"")
 
     async def close(self) -> None:
         """Close the connection."""

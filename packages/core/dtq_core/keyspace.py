@@ -45,6 +45,11 @@ class Keyspace:
         return f"{self.prefix}:delay:schedule"
 
     @property
+    def due(self) -> str:
+        """The channel that tells the scheduler of a task that is due before all others."""
+        return f"{self.prefix}:due"
+
+    @property
     def expiry(self) -> str:
         """Task id → expiry ms, of waiting tasks that have a TTL."""
         return f"{self.prefix}:expiry"

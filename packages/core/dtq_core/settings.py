@@ -127,7 +127,7 @@ class Settings:
         5.0, _seconds(0.05), "How often a worker looks for tasks of lost workers."
     )
     scheduler_tick: float = _setting(
-        0.1, _seconds(0.01, 60), "The longest pause between two looks at what is due."
+        0.5, _seconds(0.01, 60), "The longest pause between two looks at what is due."
     )
     leader_lease: float = _setting(
         5.0, _seconds(0.5), "How long a scheduler leads without renewing."

@@ -5,7 +5,7 @@ ARGV[1] events cap; then 7 a task: id, lease, outcome (succeeded, retry, failed,
 Answers {code, status} for each: OK; AGAIN (this lease has finished already); LOST; UNKNOWN; CORRUPT.
 The writes come in the order of the contract; XACK and XDEL are the last.
 ]]
--- @include drain codes terminal entry
+-- @include drain codes terminal entry due
 local STRIDE = 7
 guard(RETRY_SCHEDULE, 'zset')
 
@@ -13,7 +13,7 @@ local function schedule_retry(task, reason, delay)
   local due = NOW + delay
   move(task, 'RETRYING', {'due_ms', due, 'error', reason, 'postponed_ms', 0})
   publish_event('TASK_RETRY_SCHEDULED', task.id, task.queue, task.attempt, reason)
-  redis.call('ZADD', RETRY_SCHEDULE, due, task.id)
+  schedule(RETRY_SCHEDULE, due, task.id)
   if task.expires_ms then redis.call('ZADD', EXPIRY, task.expires_ms, task.id) end
 end
 
@@ -45,5 +45,6 @@ end
 local answers = {}
 for i = 2, #ARGV, STRIDE do answers[#answers + 1] = finish(unpack(ARGV, i, i + STRIDE - 1)) end
 flush_stats()
+flush_due()
 flush_acks()
 return answers

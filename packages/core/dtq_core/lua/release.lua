@@ -4,7 +4,7 @@ ARGV[1] events cap; then 4 a task: id, lease, delay ms, reason
 Answers {code, status} for each: OK, LOST, UNKNOWN, CORRUPT. Spends no attempt, and ends the lease: a second release of
 the same lease is LOST. Without delay the entry stays pending, overdue, so that the next reclaim takes it.
 ]]
--- @include drain codes terminal entry wake
+-- @include drain codes terminal entry wake due
 local STRIDE = 4
 guard(DELAY_SCHEDULE, 'zset')
 
@@ -34,7 +34,7 @@ local function release(id, lease, delay, reason)
     if (tonumber(task.postponed_ms) or 0) == 0 then redis.call('HSET', task_key(id), 'postponed_ms', NOW) end
     fields[7], fields[8] = 'due_ms', NOW + delay
     move(task, 'SCHEDULED', fields)
-    redis.call('ZADD', DELAY_SCHEDULE, NOW + delay, id)
+    schedule(DELAY_SCHEDULE, NOW + delay, id)
     ack(stream, task.entry_id)
   else
     fields[7], fields[8] = 'postponed_ms', 0 -- a worker that knows the task had it
@@ -50,6 +50,7 @@ local answers = {}
 for i = 2, #ARGV, STRIDE do answers[#answers + 1] = release(unpack(ARGV, i, i + STRIDE - 1)) end
 for stream, ids in pairs(overdue) do make_overdue(stream, ids) end
 flush_stats()
+flush_due()
 flush_acks()
 flush_wakes()
 return answers

@@ -5,7 +5,7 @@ ARGV[1] events cap; then 13 a task: id, queue, band, spec, payload, max attempts
 Answers {code, task id, status} for each: OK; AGAIN (this id is there: a repeated call); DUPLICATE or CONFLICT with the
 task that owns the idempotency key; CORRUPT (a key of the task, its queue or its idempotency record is not ours).
 ]]
--- @include codes enqueue event
+-- @include codes enqueue event due
 local STRIDE = 13
 guard(DELAY_SCHEDULE, 'zset')
 guard(EXPIRY, 'zset')
@@ -62,7 +62,7 @@ local function submit(id, queue, band, spec, payload, max_attempts, delay, ttl, 
   if tonumber(delay) > 0 then
     set('due_ms', NOW + delay)
     move(task, 'SCHEDULED', fields)
-    redis.call('ZADD', DELAY_SCHEDULE, NOW + delay, id)
+    schedule(DELAY_SCHEDULE, NOW + delay, id)
   else
     enqueue(task, fields)
   end
@@ -73,5 +73,6 @@ end
 local answers = {}
 for i = 2, #ARGV, STRIDE do answers[#answers + 1] = submit(unpack(ARGV, i, i + STRIDE - 1)) end
 flush_stats()
+flush_due()
 flush_wakes()
 return answers

@@ -17,6 +17,7 @@ local WORKERS = P .. ':workers'
 local EXPIRY = P .. ':expiry'
 local RETRY_SCHEDULE = P .. ':retry:schedule'
 local DELAY_SCHEDULE = P .. ':delay:schedule'
+local DUE_CHANNEL = P .. ':due'
 
 local function task_key(id) return P .. ':task:' .. id end
 local function attempts_key(id) return P .. ':attempts:' .. id end
