@@ -103,17 +103,21 @@ def percentiles(label: str, taken_ns: list[int]) -> dict[str, float]:
     }
 
 
-@contextlib.contextmanager
-def worker(client: Client) -> Iterator[int]:
-    """One supervised worker process; yields the process id of the child."""
-    command = [sys.executable, "-m", "dtq_cli.main", "worker", "workload", "-p", "1"]
-    environment = {
+def environment_of(client: Client) -> dict[str, str]:
+    """What a process of the client's deployment is given."""
+    return {
         **os.environ,
         "DTQ_REDIS_URL": client.store.url,
         "DTQ_LOG_LEVEL": "warning",
         "PYTHONPATH": str(HERE),
     }
-    process = subprocess.Popen(command, env=environment, cwd=HERE)
+
+
+@contextlib.contextmanager
+def worker(client: Client) -> Iterator[int]:
+    """One supervised worker process; yields the process id of the child."""
+    command = [sys.executable, "-m", "dtq_cli.main", "worker", "workload", "-p", "1"]
+    process = subprocess.Popen(command, env=environment_of(client), cwd=HERE)
     try:
         yield _child_pid(client)
     finally:

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 import ceilings
+import due
 import measures
 from bench_server import Server, describe
 from dtq import Client
@@ -27,6 +28,9 @@ GOALS = {
     "start latency idle, p50 ms": "≤ 1",
     "start latency idle, p99 ms": "≤ 3",
     "memory, bytes/waiting task": "≤ 600",
+    "delayed start, late by, p99 ms": "≤ 50",
+    "promotion of many due at once, tasks/s": "≥ 20,000",
+    "PING beside it, p99 ms": "≤ 50",
     "drain of 500,000, tasks/s": "that of 5,000",
 }
 
@@ -48,6 +52,8 @@ def measure(client: Client, server: Server, scale: float) -> dict[str, float]:
     for tasks in (5_000, 50_000, 500_000):
         figures |= measures.drain(client, server, scaled(tasks), f"{scaled(tasks):,}")
     figures |= measures.start_latency(client, server, scaled(1_000))
+    figures |= due.lateness(client, server, scaled(1_000))
+    figures |= due.promotion(client, server, scaled(100_000))
     return figures
 
 

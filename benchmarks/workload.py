@@ -11,6 +11,12 @@ async def noop(text: str = "") -> None:
 
 
 @task
+async def started_at_ms() -> float:
+    """Say when the handler started, in epoch milliseconds."""
+    return time.time() * 1000
+
+
+@task
 async def started_ns() -> int:
     """Say when the handler started, on the clock that all processes of a machine share."""
     return time.monotonic_ns()
