@@ -244,7 +244,7 @@ MUTANTS = (
     Mutant(
         "a requeue leaves the dead letter",
         "requeue",
-        "if task.letter_id then redis.call('XDEL', DLQ, task.letter_id) end",
+        "if is_entry(task.letter_id) then redis.call('XDEL', DLQ, task.letter_id) end",
         "",
         "1 times among the dead letters",
         REQUEUED,

@@ -222,7 +222,7 @@ class World:
             failed = state.view.records[task_id].status in ("DEAD_LETTERED", "FAILED")
             if failed and memory.requeues < asked.requeues:
                 after = memory._replace(requeues=memory.requeues + 1)
-                call = self._calls.requeue(act, [task_id])
+                call = self._calls.requeue(act, [("", task_id)])
                 yield Step(f"operator requeues {task_id}", call, lambda _, m=after: m)
         if memory.accepted and memory.purges < asked.purges:
             after = memory._replace(purges=memory.purges + 1)

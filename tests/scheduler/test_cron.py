@@ -249,3 +249,48 @@ async def test_j2_a_leader_that_was_frozen_and_thawed_fires_nothing_twice(
     slots = sorted(runs)
     assert slots == [slots[0] + 1000 * n for n in range(len(slots))]
     assert set(runs.values()) == {1}
+
+
+async def test_what_is_made_up_does_not_overlap_itself_where_that_was_not_asked(
+    stage: Stage,
+) -> None:
+    due = await now_ms(stage) // MINUTE_MS * MINUTE_MS
+    first = due - 5 * MINUTE_MS
+    await put(stage, "alone", first, misfire=Misfire.ALL, overlap=Overlap.SKIP)
+    async with stage.scheduler():
+        await eventually("it to fire", lambda: passed(stage, "alone"))
+    assert len(await slots_of(stage, "alone")) == 1
+
+
+async def test_a_schedule_that_rested_fires_again_once_it_is_stored_again(stage: Stage) -> None:
+    counted(stage, cron=EVERY_SECOND)
+    async with stage.worker(scheduler=False):
+        await stage.raw.zrem(stage.keys.cron_schedule, "tick")
+    async with stage.worker(scheduler=False):
+        assert await stage.raw.zcard(stage.keys.cron_schedule) == 1
+
+
+@pytest.mark.parametrize("score", ["-inf", "+inf", "1000.5", "-7"])
+async def test_a_score_by_hand_neither_ends_the_scheduler_nor_keeps_it_busy(
+    score: str, stage: Stage
+) -> None:
+    await put(stage, "odd", 1000)
+    await stage.raw.execute_command("ZADD", stage.keys.cron_schedule, score, "odd")
+    await put(stage, "good", 1000, cron=EVERY_SECOND)
+    async with stage.scheduler():
+        await eventually("the good one", lambda: _fired(stage, "good", 2))
+        before = (await stage.raw.info("commandstats"))["cmdstat_evalsha"]["calls"]
+        await asyncio.sleep(0.5)
+        after = (await stage.raw.info("commandstats"))["cmdstat_evalsha"]["calls"]
+    assert after - before < 300
+
+
+async def test_foreign_keys_of_schedules_keep_no_worker_from_its_tasks(stage: Stage) -> None:
+    @stage.task
+    async def handler() -> int:
+        return 1
+
+    await stage.raw.set(stage.keys.cron, "foreign")
+    async with stage.worker(scheduler=False):
+        handle = await stage.client.submit(handler)
+        assert await handle.result(10) == 1

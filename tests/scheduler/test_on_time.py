@@ -67,3 +67,21 @@ async def test_only_the_leader_listens(stage: Stage) -> None:
         await eventually("it to listen", one)
         await asyncio.sleep(0.2)
         assert await one()
+
+
+async def test_many_hints_at_once_make_one_look(stage: Stage) -> None:
+    async with stage.scheduler(scheduler_tick=5, leader_lease=60):
+        await eventually("it to listen", lambda: _listeners(stage))
+        before = await _calls(stage)
+        for _ in range(2000):
+            await stage.raw.publish(stage.keys.due, "0")
+        await asyncio.sleep(0.3)
+        assert await _calls(stage) - before < 2000
+
+
+async def _listeners(stage: Stage) -> bool:
+    return bool((await stage.raw.pubsub_numsub(stage.keys.due))[0][1])
+
+
+async def _calls(stage: Stage) -> int:
+    return int((await stage.raw.info("commandstats"))["cmdstat_evalsha"]["calls"])

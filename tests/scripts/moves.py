@@ -183,7 +183,7 @@ MOVES = [
         (S.QUEUED, "adopt", S.EXPIRED, _late(_unseen), _adopt,
          "task stream stats expiry idem events"),
         (S.RUNNING, "adopt", S.RUNNING, _held_by_w1, _adopt,
-         "task"),
+         "task stats"),
         (S.QUEUED, "reclaim", S.RUNNING, _overdue, _take_overdue,
          "task stream wake stats expiry"),
         (S.QUEUED, "reclaim", S.EXPIRED, _late(_overdue), _take_overdue,

@@ -165,7 +165,8 @@ class Table:
         return self.run(self.calls.fire(None, "nightly", (slot, slot, slot + 60_000), [asked]))
 
     def requeue(self, *task_ids: str) -> list[Ended]:
-        return self.run(self.calls.requeue(self.operation("dlq.requeue"), task_ids))
+        letters = [("", task_id) for task_id in task_ids]
+        return self.run(self.calls.requeue(self.operation("dlq.requeue"), letters))
 
     def purge(self, *task_ids: str, queue: str = QUEUE, band: str = "") -> list[Code]:
         act = self.operation("queue.purge")

@@ -126,3 +126,30 @@ def test_a_log_that_is_capped_begins_later_and_is_whole(table: Table) -> None:
     first = entries(table)[0][0]
     table.redis("XDEL", table.keys.audit, first)
     assert problem(table) is not None
+
+
+def test_a_log_without_its_head_shows(log: Table) -> None:
+    cut(ENTRIES)(log)
+    log.redis("DEL", log.keys.audit_head)
+    assert problem(log) == "the head of the log is gone"
+
+
+def test_a_log_that_is_trimmed_while_it_is_checked_is_whole(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = type(table.calls)(table.keys.prefix, 1000, audit_maxlen=100)
+
+    def act(count: int) -> None:
+        for number in range(count):
+            operation = Operation(f"{number:032x}", "test", "os:ann@here", "", "")
+            table.run(calls.pause(operation, ["a"], paused=number % 2 == 0))
+
+    act(300)
+    read, trims = reads.audit_after, iter([250])
+
+    def trimmed(*args: object) -> object:
+        act(next(trims, 0))
+        return read(*args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(reads, "audit_after", trimmed)
+    assert problem(table) is None

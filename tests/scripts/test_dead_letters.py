@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from dtq_client.operating.letters import Done, Filter, discard, find_letters, requeue
 from dtq_client.queries.audit import newest_acts
 from dtq_core import reads
 from dtq_core.decide import Finish
+from dtq_core.errors import InvalidOptionError
 from dtq_core.scripts import Code
 from dtq_core.states import Status
 from scripts.table import LONG_MS, Table
@@ -146,3 +148,51 @@ def test_what_was_given_back_is_purged_with_the_rest(table: Table) -> None:
     assert table.purge(task_id) == [Code.OK]
     assert table.reclaim().claims == table.take().claims == []
     assert table.redis("XLEN", table.stream()) == 0
+
+
+def test_one_operation_requeues_a_task_once_even_if_it_fails_again(table: Table) -> None:
+    task_id = dead(table)
+    table.requeue(task_id)
+    table.fail(table.claim())
+    assert table.requeue(task_id)[0].code is Code.AGAIN
+    assert table.status(task_id) is Status.DEAD_LETTERED
+
+
+def test_a_requeue_of_many_ends_while_all_of_them_fail_again(table: Table) -> None:
+    count = 450
+    ids = [dead(table, max_attempts=1) for _ in range(count)]
+
+    def fail_all(_: int) -> None:
+        for claim in table.take(slots=500).claims:
+            table.fail(claim)
+
+    done = requeue(table.store, Filter(queue="q"), "os:ann@here", rate=1e6, progress=fail_all)
+    assert done == Done(count, count)
+    assert {table.record(task_id)["requeues"] for task_id in ids} == {"1"}
+
+
+def test_a_task_that_has_failed_anew_is_not_what_the_filter_saw(table: Table) -> None:
+    task_id = dead(table)
+    old = table.record(task_id)["letter_id"]
+    table.requeue(task_id)
+    table.fail(table.claim())
+    assert table.discard(task_id, entry=old) == [Code.ENDED]
+    act = table.operation("another")._replace(id="0" * 32)
+    answers = table.run(table.calls.requeue(act, [(old, task_id)]))
+    assert [answer.code for answer in answers] == [Code.ENDED]
+    assert letters(table) == [task_id]
+    assert table.status(task_id) is Status.DEAD_LETTERED
+
+
+def test_a_letter_of_a_record_of_another_type_is_listed_and_can_be_discarded(table: Table) -> None:
+    task_id, good = dead(table), dead(table)
+    table.redis("DEL", table.keys.task(task_id))
+    table.redis("SET", table.keys.task(task_id), "foreign")
+    found = list(find_letters(table.store, Filter()))
+    assert [(letter.id, letter.task) for letter in found] == [(task_id, ""), (good, "name")]
+    assert discard(table.store, Filter(), "os:ann@here") == Done(2, 2)
+
+
+def test_ids_and_filters_do_not_mix() -> None:
+    with pytest.raises(InvalidOptionError, match="not both"):
+        Filter(ids=[ID], queue="q")

@@ -172,7 +172,10 @@ def test_whatever_happens_moves_are_legal_books_balance_and_every_task_ends(
 def _check_books(walk: Walk, table: Table) -> None:
     """Counters, keys, and leases: none was given out twice."""
     counted, found = table.counters(), list(walk.statuses().values())
-    assert [counted[status.lower()] for status in Status] == [found.count(s) for s in Status]
+    for status in Status:
+        there = found.count(status)
+        ever = counted[status.lower()]
+        assert ever == there or (status.terminal and ever > there), status
     assert counted["absorbed"] > 0
     leases = [(claim.task_id, claim.lease) for claim in walk.claims]
     assert len(set(leases)) == len(leases)

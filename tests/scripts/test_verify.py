@@ -378,3 +378,43 @@ def test_every_kind_is_made_here() -> None:
     told = set.union(*(kinds for _, kinds in TOLD.values()))
     others = {Kind.ENTRY_LOST_RUNNING, Kind.WORKER_GONE}
     assert {case.kind for case in MENDED} | told | others == set(Kind) == set(MEANINGS)
+
+
+def test_counters_that_moved_and_came_back_are_not_compared(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task_id = running(table)
+    look = walking.Walk._all_keys
+
+    def moved(walk: walking.Walk) -> Any:
+        """RETRYING while it is looked at, RUNNING before and after."""
+        table.retry(table.adopt("w1").claims[0])
+        yield from look(walk)
+        table.promote("retry")
+        table.claim()
+
+    monkeypatch.setattr(walking.Walk, "_all_keys", moved)
+    assert looked(table.store, repair=True).kinds == []
+    assert table.status(task_id) is Status.RUNNING
+    assert table.counters()["running"] == 1
+
+
+def test_many_stale_members_are_all_removed(table: Table) -> None:
+    members = [value for n in range(1200) for value in (9e12, f"{n:032x}")]
+    table.redis("ZADD", table.keys.delay_schedule, *members)
+    assert found(looked(table.store, repair=True)) == {Kind.MEMBER_STALE: (1200, 1200)}
+    assert looked(table.store).kinds == []
+
+
+@pytest.mark.parametrize("name", ["stream:a:b:normal", "stream:foo", "stats:a b", "task:x"])
+def test_a_key_with_a_name_that_is_none_is_foreign(name: str, table: Table) -> None:
+    table.redis("XADD", f"{table.keys.prefix}:{name}", "*", "id", ID)
+    assert found(looked(table.store, repair=True)) == {Kind.FOREIGN: (1, 0)}
+    assert table.redis("EXISTS", table.keys.queues) == 0
+
+
+def test_counters_of_another_type_hide_nothing_else(table: Table) -> None:
+    unscheduled(table)
+    table.redis("SET", table.keys.stats("other"), "foreign")
+    table.redis("HSET", table.keys.queues, "other", "{}")
+    assert Kind.UNSCHEDULED in found(looked(table.store))

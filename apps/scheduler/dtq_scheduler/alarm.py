@@ -15,6 +15,7 @@ from dtq_core.errors import RedisError
 from dtq_core.store import AsyncStore
 
 _TRY_AGAIN_S = 5.0
+_MOST_FORGOTTEN = 10_000
 
 
 class Alarm:
@@ -34,6 +35,7 @@ class Alarm:
             due_s = await self._next(left)
             if due_s is not None:
                 end = min(end, mono_s() + due_s)
+        await self._forget()
 
     async def close(self) -> None:
         """Stop listening."""
@@ -41,6 +43,19 @@ class Alarm:
             heard, self._heard = self._heard, None
             with contextlib.suppress(RedisError):
                 await heard.close()
+
+    async def _forget(self) -> None:
+        """Drop what else was said until now: whoever slept will look at all that is due."""
+        try:
+            for _ in range(_MOST_FORGOTTEN):
+                if self._heard is None or await self._heard.next(0) is None:
+                    return
+        except RedisError:
+            await self._lose()
+
+    async def _lose(self) -> None:
+        await self.close()
+        self._open_at_s = mono_s() + _TRY_AGAIN_S
 
     async def _next(self, seconds: float) -> float | None:
         """Wait for a hint: in how many seconds something is due."""
@@ -53,8 +68,7 @@ class Alarm:
                 known = heard is not None and heard.kind == "message" and heard.text.isdigit()
                 return int(heard.text) / 1000 if heard is not None and known else None
         except RedisError:
-            await self.close()
-            self._open_at_s = mono_s() + _TRY_AGAIN_S
+            await self._lose()
         await asyncio.sleep(seconds)
         return None
 

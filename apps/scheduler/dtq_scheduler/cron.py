@@ -7,21 +7,34 @@ the slot to the next.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import structlog
 
 from dtq_core import reads
 from dtq_core.calls import Calls
-from dtq_core.cron import CronSchedule, Misfire, Overlap, decode_schedule, next_slot, slots_between
-from dtq_core.errors import CorruptDataError, InputError
+from dtq_core.cron import (
+    MAX_MADE_UP,
+    CronSchedule,
+    Misfire,
+    Overlap,
+    decode_schedule,
+    next_slot,
+    slots_between,
+)
+from dtq_core.errors import CorruptDataError, InputError, RedisFullError
 from dtq_core.failpoints import reach
 from dtq_core.firing import submission_of
 from dtq_core.keyspace import Keyspace
+from dtq_core.outage import Outage
 from dtq_core.record import Submission
+from dtq_core.scripts import Code
 from dtq_core.store import AsyncStore
 
 _log = structlog.get_logger("dtq.cron")
 
 _AT_ONCE = 100
+_GOOD = frozenset({Code.OK, Code.AGAIN, Code.DUPLICATE})
 
 
 class Cron:
@@ -32,6 +45,7 @@ class Cron:
         self._store = store
         self._keys = keys
         self._calls = calls
+        self._outage = Outage(_log, "nothing recurs", "recurring tasks are submitted again")
         self._grace_ms = int(store.settings.misfire_grace * 1000)
 
     async def fire_due(self) -> float:
@@ -45,18 +59,27 @@ class Cron:
         """
         now_ms = await self._store.read(reads.now_ms(), retry_s=0)
         due = await self._store.read(reads.due_names(self._keys, now_ms, _AT_ONCE), retry_s=0)
+        try:
+            await self._fire_all(due, now_ms)
+        except RedisFullError as error:  # new tasks are refused; what is there must go on
+            return self._outage.met(error)
+        self._outage.over()
+        first = await self._store.read(reads.first_slot(self._keys), retry_s=0)
+        return float("inf") if first is None else max(0.0, (first - now_ms) / 1000)
+
+    async def _fire_all(self, due: Sequence[tuple[str, str]], now_ms: int) -> None:
         if due:
             names = [name for name, _ in due]
             found = await self._store.read(reads.definitions(self._keys, names), retry_s=0)
             for (name, slot), definition in zip(due, found, strict=True):
                 await self._fire(name, slot, definition, now_ms)
-        first = await self._store.read(reads.first_slot(self._keys), retry_s=0)
-        return float("inf") if first is None else max(0.0, (first - now_ms) / 1000)
 
-    async def _fire(self, name: str, slot: int, definition: bytes | None, now_ms: int) -> None:
+    async def _fire(self, name: str, stored: str, definition: bytes | None, now_ms: int) -> None:
+        slot = int(float(stored))
         try:
             schedule = decode_schedule(definition or b"")
-            slots = slots_between(schedule.cron, schedule.tz, slot, now_ms)
+            most = MAX_MADE_UP if schedule.misfire is Misfire.ALL else 1
+            slots = slots_between(schedule.cron, schedule.tz, slot, now_ms, most)
             following = next_slot(schedule.cron, schedule.tz, max(slots))
             chosen = self._to_fire(schedule, slots, now_ms)
             asked = [self._submission(name, schedule, chosen_slot) for chosen_slot in chosen]
@@ -65,10 +88,12 @@ class Cron:
             slots, following, asked, alone = [slot], None, [], False
         else:
             alone = schedule.overlap is Overlap.SKIP
-        call = self._calls.fire(None, name, (slot, max(slots), following), asked, alone=alone)
+        call = self._calls.fire(None, name, (stored, max(slots), following), asked, alone=alone)
         reach("fire.before")
-        await self._store.run(call, retry_s=0)
+        codes = await self._store.run(call, retry_s=0)
         reach("fire.after")
+        if not _GOOD.issuperset(codes):
+            _log.error("a slot could not be submitted; it is over", schedule=name, slot_ms=slot)
 
     def _to_fire(self, schedule: CronSchedule, slots: list[int], now_ms: int) -> list[int]:
         """Which of the slots that have come are submitted; one that is just late is not missed."""

@@ -20,6 +20,8 @@ from dtq_core.verify import Mend, Thing
 _log = structlog.get_logger("dtq.verifier")
 
 _KEYS_A_STEP = 200
+_FIRST_S = 60.0
+"""A scheduler that is often started again looks all the same."""
 _NO_ACT = operation("verify", "scheduler", "", "")
 """Nothing of this is told to the audit log: no operator did it."""
 
@@ -34,13 +36,13 @@ class Verifier:
             store: to call through.
             keys: of the partition.
             calls: of the partition.
-            interval_s: from the beginning of one walk to that of the next; 0: never.
+            interval_s: from the end of one walk to the beginning of the next; 0: never.
         """
         self._store = store
         self._keys = keys
         self._calls = calls
         self._interval_s = interval_s
-        self._due_s = mono_s() + interval_s
+        self._due_s = mono_s() + min(interval_s, _FIRST_S)
         self._cursor = 0
 
     async def step(self) -> None:

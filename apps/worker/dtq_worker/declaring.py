@@ -10,7 +10,7 @@ import structlog
 
 from dtq_core import reads
 from dtq_core.cron import CronSchedule, Origin, decode_schedule, encode_schedule, next_slot
-from dtq_core.errors import CorruptDataError
+from dtq_core.errors import CorruptDataError, RedisDeniedError, RedisFullError
 from dtq_core.store import AsyncStore
 from dtq_tasks import Registry, Task
 
@@ -24,14 +24,20 @@ async def declare_schedules(store: AsyncStore, registry: Registry) -> None:
         store: of the deployment.
         registry: the handlers.
 
+    Keys that hold something foreign, or a right that is missing, leave recurring tasks out, with a
+    line in the log; all others must not suffer from that.
+
     Raises:
-        RedisError: if the server cannot take them.
+        RedisError: if the server cannot be reached.
     """
     now_ms = await store.read(reads.now_ms())
-    for name in registry.names():
-        task = registry.get(name)
-        assert task is not None
-        await _declare(store, task, now_ms)
+    try:
+        for name in registry.names():
+            task = registry.get(name)
+            assert task is not None
+            await _declare(store, task, now_ms)
+    except (CorruptDataError, RedisDeniedError, RedisFullError) as error:
+        _log.error("recurring schedules cannot be stored", error=str(error))
 
 
 async def _declare(store: AsyncStore, task: Task[..., object], now_ms: int) -> None:

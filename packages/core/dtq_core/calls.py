@@ -338,7 +338,9 @@ class Calls:
     ) -> Call[list[bool]]:
         """Pause queues, or resume them; answers for each whether that changed it."""
         args = [*self._audited(operation), int(paused), *queues]
-        return Call(self._prefix, PAUSE, args, lambda reply: list(map(bool, reply)))
+        return Call(
+            self._prefix, PAUSE, args, lambda reply: list(map(bool, reply)), repeatable=False
+        )
 
     def cron_put(
         self,
@@ -366,18 +368,18 @@ class Calls:
     ) -> Call[Code]:
         """Remove a recurring schedule, if it has a definition (empty: any)."""
         args = [*self._audited(operation), name, definition]
-        return Call(self._prefix, CRON_DROP, args, Code)
+        return Call(self._prefix, CRON_DROP, args, Code, repeatable=False)
 
     def cron_pause(self, operation: Operation, name: str, next_ms: int | None) -> Call[Code]:
         """Pause a recurring schedule, or resume it with its next slot."""
         args = [*self._audited(operation), name, "" if next_ms is None else next_ms]
-        return Call(self._prefix, CRON_PAUSE, args, Code)
+        return Call(self._prefix, CRON_PAUSE, args, Code, repeatable=False)
 
     def fire(
         self,
         operation: Operation | None,
         name: str,
-        slots: tuple[int, int, int | None] | None,
+        slots: tuple[str, int, int | None] | None,
         submissions: Sequence[Submission],
         *,
         alone: bool = False,
@@ -387,8 +389,8 @@ class Calls:
         Args:
             operation: of an operator; None for the scheduler.
             name: of the schedule.
-            slots: the one that is due, the newest that this deals with, and the next one; None
-                where it is fired by hand.
+            slots: the one that is due, as it is stored, the newest that this deals with, and the
+                next one; None where it is fired by hand.
             submissions: its tasks.
             alone: whether nothing is submitted while its last task has not ended.
         """
@@ -398,21 +400,26 @@ class Calls:
         args = [*self._audited(operation), name, *times, int(alone), *_flat(submissions)]
         return Call(self._prefix, FIRE, args, _codes)
 
-    def requeue(self, operation: Operation, task_ids: Sequence[str]) -> Call[list[Ended]]:
-        """DEAD_LETTERED or FAILED → QUEUED, at most ``MAX_BATCH_TASKS`` tasks."""
-        return Call(self._prefix, REQUEUE, [*self._audited(operation), *task_ids], _ended)
+    def requeue(
+        self, operation: Operation, letters: Sequence[tuple[str, str]]
+    ) -> Call[list[Ended]]:
+        """DEAD_LETTERED or FAILED → QUEUED, at most ``MAX_BATCH_TASKS`` tasks.
+
+        Each is given as its dead letter as it was seen ('': any), and task id.
+        """
+        return Call(self._prefix, REQUEUE, [*self._audited(operation), *_flat(letters)], _ended)
 
     def purge(
         self, operation: Operation, queue: str, band: str, task_ids: Sequence[str]
     ) -> Call[list[Code]]:
         """Waiting → CANCELLED, for tasks of a queue, and of a band unless that is ''."""
         args = [*self._audited(operation), queue, band, *task_ids]
-        return Call(self._prefix, PURGE, args, _codes)
+        return Call(self._prefix, PURGE, args, _codes, repeatable=False)
 
     def discard(self, operation: Operation, letters: Sequence[tuple[str, str]]) -> Call[list[Code]]:
         """Remove dead letters for good, each given as its entry ('': unknown) and task id."""
         args = [*self._audited(operation), *_flat(letters)]
-        return Call(self._prefix, DISCARD, args, _codes)
+        return Call(self._prefix, DISCARD, args, _codes, repeatable=False)
 
     def verify(self, operation: Operation, mend: Mend, things: Sequence[Thing]) -> Call[Verified]:
         """Look whether things agree, at most ``MAX_BATCH_TASKS`` of them, and mend some."""

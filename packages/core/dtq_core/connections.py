@@ -153,6 +153,14 @@ def _options(settings: Settings, url: str, block_s: float) -> dict[str, Any]:
     return options
 
 
+def _checked(replies: list[Any]) -> list[Any]:
+    """Replies among which only a wrong type is no error, but None."""
+    for reply in replies:
+        if isinstance(reply, Exception) and "WRONGTYPE" not in str(reply):
+            raise reply
+    return [None if isinstance(reply, Exception) else reply for reply in replies]
+
+
 class Link:
     """Connections for any number of threads, opened as needed and again after an error.
 
@@ -209,13 +217,16 @@ class Link:
         with self._translated():
             return self._client.execute_command(*args)  # type: ignore[no-untyped-call]
 
-    def pipeline(self, commands: Sequence[Sequence[Any]]) -> list[Any]:
-        """Run commands in one round trip, each on its own; an error among the replies is raised."""
+    def pipeline(self, commands: Sequence[Sequence[Any]], *, tolerant: bool = False) -> list[Any]:
+        """Run commands in one round trip, each on its own; an error among the replies is raised.
+
+        Where it is tolerant, the reply of a key of a wrong type is None.
+        """
         with self._translated():
             pipe = self._client.pipeline(transaction=False)
             for command in commands:
                 pipe.execute_command(*command)  # type: ignore[no-untyped-call]
-            return pipe.execute()
+            return _checked(pipe.execute(raise_on_error=not tolerant))
 
     def raw(self, *args: Any) -> Any:
         """Run one command the short way: its reply is not interpreted. Errors as :meth:`command`.
@@ -323,13 +334,15 @@ class AsyncLink:
         async with self._translated():
             return await self._client.execute_command(*args)  # type: ignore[no-untyped-call]
 
-    async def pipeline(self, commands: Sequence[Sequence[Any]]) -> list[Any]:
-        """Run commands in one round trip, each on its own; an error among the replies is raised."""
+    async def pipeline(
+        self, commands: Sequence[Sequence[Any]], *, tolerant: bool = False
+    ) -> list[Any]:
+        """Run commands in one round trip, as :meth:`Link.pipeline`."""
         async with self._translated():
             pipe = self._client.pipeline(transaction=False)
             for command in commands:
                 pipe.execute_command(*command)
-            return list(await pipe.execute())
+            return _checked(await pipe.execute(raise_on_error=not tolerant))
 
     async def raw(self, *args: Any) -> Any:
         """Run one command the short way, as :meth:`Link.raw`."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from itertools import islice, takewhile
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -23,9 +24,9 @@ from dtq_core.record import Options
 MAX_EXPRESSION_CHARS = 200
 MAX_MADE_UP = 100
 """How many missed slots ``misfire="all"`` makes up at most, the newest."""
-_LOOK_BACK = timedelta(days=60)
-_LOOK_BACK_SECONDS = timedelta(days=1)
-_FIELDS_WITH_SECONDS = 6
+_WINDOWS = (timedelta(minutes=3), timedelta(hours=2), timedelta(days=2), timedelta(days=60))
+"""How far back it is looked for missed slots: never farther than it takes."""
+_MOST_STEPS = 100_000
 
 
 class Misfire(StrEnum):
@@ -128,29 +129,34 @@ def next_slot(cron: str, tz: str, after_ms: int) -> int | None:
     return next(_slots(cron, tz, after_ms), None)
 
 
-def slots_between(cron: str, tz: str, first_ms: int, last_ms: int) -> list[int]:
+def slots_between(
+    cron: str, tz: str, first_ms: int, last_ms: int, most: int = MAX_MADE_UP
+) -> list[int]:
     """Return the newest slots from a first one, which is known to be one, to a time.
 
-    Of a long absence only the last 60 days are looked at, of a schedule with seconds one day.
+    Of a long absence only the last 60 days are looked at, and of those no more than it takes. A
+    first one before that, without any since, is returned alone.
 
     Args:
         cron: the expression.
         tz: its time zone.
         first_ms: the first slot.
         last_ms: none after this.
+        most: how many at most.
 
     Raises:
         InvalidOptionError: as :func:`next_slot`.
     """
-    has_seconds = len(cron.split()) == _FIELDS_WITH_SECONDS
-    back = _LOOK_BACK_SECONDS if has_seconds else _LOOK_BACK
-    begin = max(first_ms, last_ms - int(back.total_seconds() * 1000))
-    found = [first_ms] if begin == first_ms else []
-    for slot in _slots(cron, tz, begin):
-        if slot > last_ms:
+    found: list[int] = []
+    for window in _WINDOWS:
+        begin = max(first_ms, last_ms - int(window.total_seconds() * 1000))
+        slots = takewhile(lambda slot: slot <= last_ms, _slots(cron, tz, begin))
+        found = list(islice(slots, _MOST_STEPS))
+        if begin == first_ms:
+            return [first_ms, *found][-most:]
+        if len(found) >= most:
             break
-        found.append(slot)
-    return found[-MAX_MADE_UP:] or [first_ms]
+    return found[-most:] or [first_ms]
 
 
 def _slots(cron: str, tz: str, after_ms: int) -> Iterator[int]:

@@ -59,6 +59,11 @@ def _quoted(value: object) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
+def is_name(text: str) -> bool:
+    """Tell whether a text may be the name of a queue, task, worker or schedule."""
+    return _NAME.fullmatch(text) is not None
+
+
 def check_name(kind: str, name: object) -> str:
     """Check a queue, task or worker name.
 

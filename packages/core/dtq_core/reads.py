@@ -21,10 +21,17 @@ WAITING = frozenset({Status.SCHEDULED, Status.QUEUED, Status.RETRYING})
 
 @dataclass(frozen=True, slots=True)
 class Read(Generic[T]):
-    """Commands of one round trip, and the decoder of their replies."""
+    """Commands of one round trip, and the decoder of their replies.
+
+    Attributes:
+        commands: what is sent.
+        decode: makes the result of the replies.
+        tolerant: whether a key of a wrong type is answered with None, not with an error.
+    """
 
     commands: Sequence[Sequence[Any]]
     decode: Callable[[list[Any]], T]
+    tolerant: bool = False
 
 
 class TaskResult(NamedTuple):
@@ -202,12 +209,6 @@ def stream_entries(key: str, after: str, count: int = 500) -> Read[list[tuple[st
     return Read([("XRANGE", key, f"({after}", "+", "COUNT", count)], decode)
 
 
-def schedule_members(key: str, first: int, count: int = 500) -> Read[list[str]]:
-    """Some members of a schedule, by rank."""
-    command = ("ZRANGE", key, first, first + count - 1)
-    return Read([command], lambda replies: [_text(member) for member in replies[0]])
-
-
 def scan_schedule(key: str, cursor: int, count: int = 500) -> Read[Page]:
     """Part of a walk over a schedule, in no order, whatever leaves it meanwhile."""
 
@@ -218,10 +219,10 @@ def scan_schedule(key: str, cursor: int, count: int = 500) -> Read[Page]:
     return Read([("ZSCAN", key, cursor, "COUNT", count)], decode)
 
 
-def due_names(keys: Keyspace, now_ms: int, count: int) -> Read[list[tuple[str, int]]]:
-    """Recurring schedules that are due, each with its slot."""
+def due_names(keys: Keyspace, now_ms: int, count: int) -> Read[list[tuple[str, str]]]:
+    """Recurring schedules that are due, each with its slot as it is stored."""
     command = (
-        *("ZRANGEBYSCORE", keys.cron_schedule, "-inf", now_ms),
+        *("ZRANGEBYSCORE", keys.cron_schedule, 0, now_ms),
         *("WITHSCORES", "LIMIT", 0, count),
     )
     return Read([command], lambda replies: _scored(replies[0]))
@@ -229,18 +230,20 @@ def due_names(keys: Keyspace, now_ms: int, count: int) -> Read[list[tuple[str, i
 
 def first_slot(keys: Keyspace) -> Read[int | None]:
     """The next slot of all recurring schedules; None where none fires."""
-    command = ("ZRANGE", keys.cron_schedule, 0, 0, "WITHSCORES")
+    command = (
+        *("ZRANGEBYSCORE", keys.cron_schedule, 0, "(+inf"),
+        *("WITHSCORES", "LIMIT", 0, 1),
+    )
 
     def decode(replies: list[Any]) -> int | None:
-        return next((slot for _, slot in _scored(replies[0])), None)
+        return next((int(float(slot)) for _, slot in _scored(replies[0])), None)
 
     return Read([command], decode)
 
 
-def _scored(flat: list[bytes]) -> list[tuple[str, int]]:
+def _scored(flat: list[bytes]) -> list[tuple[str, str]]:
     """Members and their scores, which come one after the other."""
-    pairs = zip(flat[::2], flat[1::2], strict=True)
-    return [(_text(member), int(float(score))) for member, score in pairs]
+    return [(_text(m), _text(score)) for m, score in zip(flat[::2], flat[1::2], strict=True)]
 
 
 def definitions(keys: Keyspace, names: Sequence[str]) -> Read[list[bytes | None]]:
@@ -294,7 +297,7 @@ def schedules(keys: Keyspace, found: dict[str, bytes]) -> Read[list[StoredSchedu
             StoredSchedule(
                 name,
                 definition,
-                None if score is None else int(score),
+                None if score is None else int(float(score)),
                 _ms(last),
                 _text(last_id or b""),
                 _ms(paused),
@@ -355,11 +358,13 @@ def letters(keys: Keyspace, entries: Sequence[LetterEntry]) -> Read[list[Letter]
     for entry in entries:
         commands.append(("HMGET", keys.task(entry.id), *INFO_FIELDS))
         commands.append(("LRANGE", keys.attempts(entry.id), -1, -1))
-    return Read(commands, decode)
+    return Read(commands, decode, tolerant=True)
 
 
-def _letter(entry: LetterEntry, values: list[bytes | None], last: list[bytes]) -> Letter:
-    info = decode_info(entry.id, values)
+def _letter(
+    entry: LetterEntry, values: list[bytes | None] | None, last: list[bytes] | None
+) -> Letter:
+    info = None if values is None else decode_info(entry.id, values)
     error = (decode_attempt(last[0]).error or {}) if last else {}
     at_ms = int(entry.entry.partition("-")[0])
     return Letter(

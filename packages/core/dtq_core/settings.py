@@ -140,7 +140,7 @@ class Settings:
     verify_interval: float = _setting(
         3600.0,
         _seconds(0),
-        "How often the scheduler looks through all tasks for lost ones; 0: never.",
+        "How long the scheduler rests between two walks in search of lost tasks; 0: no walks.",
     )
     unknown_task_timeout: float = _setting(
         3600.0, _seconds(0), "How long a task whose name no worker knows is kept waiting for one."

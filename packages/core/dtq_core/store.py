@@ -100,7 +100,7 @@ class Store(_Deployment):
         pauses = _pauses(self.settings.retry_timeout if retry_s is None else retry_s)
         while True:
             try:
-                return read.decode(self.link.pipeline(read.commands))
+                return read.decode(self.link.pipeline(read.commands, tolerant=read.tolerant))
             except RedisUnavailableError:
                 pause = next(pauses, None)
                 if pause is None:
@@ -159,7 +159,7 @@ class AsyncStore(_Deployment):
         pauses = _pauses(self.settings.retry_timeout if retry_s is None else retry_s)
         while True:
             try:
-                return read.decode(await self.link.pipeline(read.commands))
+                return read.decode(await self.link.pipeline(read.commands, tolerant=read.tolerant))
             except RedisUnavailableError:
                 pause = next(pauses, None)
                 if pause is None:

@@ -15,6 +15,7 @@ from dtq_cli.times import age, local
 from dtq_client.operating.letters import (
     Done,
     Filter,
+    count_failed,
     describe,
     discard,
     find_letters,
@@ -158,6 +159,9 @@ def requeue_letters(
     if rate is not None and not 0 < rate <= _MOST_PER_SECOND:
         raise InvalidOptionError(f"--rate is out of range: use 0 to {_MOST_PER_SECOND:,} a second")
     with common.store() as store:
+        if dry_run and wanted.ids:
+            _say(common, count_failed(store, wanted.ids), "requeued")
+            return
         if dry_run:
             _try(common, store, wanted, "requeued")
             return
@@ -237,12 +241,16 @@ def _try(common: Common, store: Store, wanted: Filter, word: str) -> None:
         count += 1
         if len(examples) < _SHOWN_EXAMPLES:
             examples.append(letter)
+    _say(common, count, word)
+    if examples and not common.json:
+        print_table(_COLUMNS, map(_row, examples))
+
+
+def _say(common: Common, count: int, word: str) -> None:
     if common.json:
         print_json(Done(count, 0))
-        return
-    print_line(f"{count:,} dead letters would be {word}")
-    if examples:
-        print_table(_COLUMNS, map(_row, examples))
+    else:
+        print_line(f"{count:,} dead letters would be {word}")
 
 
 def _tell(common: Common, wanted: Filter, done: Done, word: str) -> None:

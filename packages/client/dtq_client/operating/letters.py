@@ -13,14 +13,16 @@ from dtq_core import reads
 from dtq_core.audit import operation
 from dtq_core.calls import Calls
 from dtq_core.clock import mono_s
-from dtq_core.errors import TaskNotFoundError
+from dtq_core.errors import InvalidOptionError, TaskNotFoundError
 from dtq_core.limits import MAX_BATCH_TASKS, check_name, check_task_id
 from dtq_core.reads import Letter
 from dtq_core.record import Attempt
 from dtq_core.scripts import Code
+from dtq_core.states import Status
 from dtq_core.store import Store
 
 Progress = Callable[[int], None]
+_FAILURES = frozenset({Status.DEAD_LETTERED, Status.FAILED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +46,9 @@ class Filter:
     ids: Sequence[str] = ()
 
     def __post_init__(self) -> None:
+        others = (self.queue, self.task, self.error, self.older_than_s, self.newer_than_s)
+        if self.ids and any(value is not None for value in others):
+            raise InvalidOptionError("name tasks by their ids, or give filters, not both")
         if self.queue is not None:
             check_name("queue name", self.queue)
         if self.task is not None:
@@ -120,10 +125,18 @@ def _find(store: Store, wanted: Filter) -> Iterator[_Found]:
     for keys in store.partitions.all:
         cursor = "0"
         while page := store.read(reads.letter_entries(keys, cursor)):
-            for letter in store.read(reads.letters(keys, page)):
-                if wanted.meets(letter, now_ms):
-                    yield _Found(keys.index, letter)
+            found = store.read(reads.letters(keys, page))
+            there = [letter for letter in found if letter.at_ms <= now_ms]
+            yield from (_Found(keys.index, one) for one in there if wanted.meets(one, now_ms))
+            if len(there) < len(found):  # what fails again meanwhile is not met again
+                break
             cursor = page[-1].entry
+
+
+def count_failed(store: Store, ids: Sequence[str]) -> int:
+    """Return how many of some tasks could be requeued. Errors as :func:`find_letters`."""
+    infos = (store.read(reads.task(store.keys_of(task_id), task_id)) for task_id in ids)
+    return sum(info is not None and info.status in _FAILURES for info in infos)
 
 
 def describe(store: Store, task_id: str) -> Description:
@@ -172,17 +185,17 @@ def requeue(
     act = operation("dlq.requeue", who, reason, str(wanted))
     pace = _Pace(rate)
 
-    def send(calls: Calls, ids: Sequence[str]) -> int:
-        pace.wait(len(ids))
-        answers = store.run(calls.requeue(act, ids))
+    def send(calls: Calls, letters: Sequence[tuple[str, str]]) -> int:
+        pace.wait(len(letters))
+        answers = store.run(calls.requeue(act, letters))
         return sum(answer.code in {Code.OK, Code.AGAIN} for answer in answers)
 
-    ids: Iterable[tuple[int, str]] = (
-        ((store.partitions.of(task_id).index, task_id) for task_id in wanted.ids)
+    found: Iterable[tuple[int, tuple[str, str]]] = (
+        ((store.partitions.of(task_id).index, ("", task_id)) for task_id in wanted.ids)
         if wanted.ids
-        else ((found.partition, found.letter.id) for found in _find(store, wanted))
+        else ((f.partition, (f.letter.entry, f.letter.id)) for f in _find(store, wanted))
     )
-    return _in_batches(store, ids, send, progress, pace.batch)
+    return _in_batches(store, found, send, progress, pace.batch)
 
 
 def discard(

@@ -106,7 +106,7 @@ def _at(ms: int | None) -> str | None:
 def add_schedule(
     store: Store, name: str, schedule: CronSchedule, who: str, reason: str = ""
 ) -> bool:
-    """Store a recurring schedule; it fires from now on.
+    """Store a recurring schedule; it fires from now on, unless one of its name is paused.
 
     Args:
         store: of the deployment.

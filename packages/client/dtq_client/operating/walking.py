@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from dtq_core import reads
 from dtq_core.audit import Operation
 from dtq_core.calls import Calls
+from dtq_core.errors import CorruptDataError
 from dtq_core.keyspace import GROUP, OVERDUE, SUSPECTS, Keyspace, bands_of, fixed_keys
+from dtq_core.limits import Band, is_name
 from dtq_core.states import Status
 from dtq_core.store import Store
 from dtq_core.verify import Checked, Finding, Kind, Mend, Thing
 
 _THINGS_PER_CALL = 100
+_MOVES = "moves"
+"""The counter that only grows: while it stands still, nothing moves in the queue."""
+_STREAM = re.compile(rf"[A-Za-z0-9_.-]{{1,100}}:({'|'.join(Band)})")
 _GONE_AFTER_MS = 60_000
 """A consumer without a heartbeat that was idle for less may belong to a worker that begins."""
 
@@ -58,7 +64,7 @@ class Walk:
     def findings(self) -> Iterator[Finding]:
         """Walk, and return each thing that disagrees, as it is found."""
         known = self._store.read(reads.queue_names(self._keys))
-        before = {queue: self._counters(queue) for queue in known}
+        before = {queue: self._counters(queue) for queue in known}  # with the number of moves
         yield from self._all_keys()
         self._queues.update(known)
         yield from self._look(Thing("queue", queue) for queue in sorted(self._queues))
@@ -116,9 +122,9 @@ class Walk:
                 yield Thing(kind, rest)
             case "idem":
                 yield Thing("idempotency", rest)
-            case "stream":
+            case "stream" if _STREAM.fullmatch(rest):
                 self._queues.add(rest.rpartition(":")[0])
-            case "stats":
+            case "stats" if is_name(rest):
                 self._queues.add(rest)
             case "wake" | "worker" | "meta":
                 pass
@@ -143,10 +149,13 @@ class Walk:
         keys = self._keys
         schedules = {"delay": keys.delay_schedule, "retry": keys.retry_schedule}
         for name, key in {**schedules, "expiry": keys.expiry}.items():
-            rank = 0
-            while page := self._store.read(reads.schedule_members(key, rank)):
-                yield from (Thing("member", name, member) for member in page)
-                rank += len(page)
+            cursor = 0
+            while True:
+                page = self._store.read(reads.scan_schedule(key, cursor))
+                yield from (Thing("member", name, member) for member in page.task_ids)
+                cursor = page.cursor
+                if cursor == 0:
+                    break
 
     def _letters(self) -> Iterator[Thing]:
         for entry, task_id in self._walk_stream(self._keys.dlq):
@@ -177,20 +186,26 @@ class Walk:
         names = [row["name"].decode() for row in rows if row["idle"] > _GONE_AFTER_MS]
         return [name for name in names if name not in {OVERDUE, SUSPECTS}]
 
-    def _counters(self, queue: str) -> dict[str, str]:
-        return self._store.read(reads.counters(self._keys, queue))
+    def _counters(self, queue: str) -> dict[str, str] | None:
+        """The counters of a queue; None where they are none, which is told elsewhere."""
+        try:
+            return self._store.read(reads.counters(self._keys, queue))
+        except CorruptDataError:
+            return None
 
-    def _recount(self, queue: str, before: dict[str, str]) -> Iterator[Finding]:
+    def _recount(self, queue: str, before: dict[str, str] | None) -> Iterator[Finding]:
         """Compare the counters of a queue in which nothing has moved since the walk began."""
         there = Counter(status for found, status in self._statuses.values() if found == queue)
         after = self._counters(queue)
-        if after != before:
+        if before is None or after != before:
             return
         right = {status: _right(status, before, there[status]) for status in Status}
         wrong = [status for status in Status if before.get(status, "0") != str(right[status])]
         if not wrong:
             return
-        rows = [(str(status), before.get(status, ""), right[status]) for status in Status]
+        moves = before.get(_MOVES, "")
+        rows = [(_MOVES, moves, int(moves) if moves.isdigit() else 0)]
+        rows += [(str(status), before.get(status, ""), right[status]) for status in Status]
         mended = self._mend is Mend.ALL and self._store.run(
             self._calls.recount(self._act, queue, rows)
         )

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 import msgspec
 
 from dtq_core import reads
-from dtq_core.audit import AuditEntry, Chain, decode_entry
+from dtq_core.audit import AuditEntry, Chain, Head, decode_entry
 from dtq_core.keyspace import Keyspace
 from dtq_core.store import Store
 
 _START = "0"
 _NEWEST = "+"
+_TRIES = 5
 
 
 class Act(msgspec.Struct, frozen=True):
@@ -126,12 +127,21 @@ def check_log(store: Store) -> list[Verdict]:
 
 
 def _check(store: Store, keys: Keyspace) -> Verdict:
-    head = store.read(reads.audit_head(keys))
+    """Check one log; one that was trimmed meanwhile is checked again."""
+    for _ in range(_TRIES):
+        head = store.read(reads.audit_head(keys))
+        verdict = _walk(store, keys, head)
+        if verdict.problem is None or store.read(reads.audit_head(keys)).trimmed == head.trimmed:
+            break
+    return verdict
+
+
+def _walk(store: Store, keys: Keyspace, head: Head) -> Verdict:
     chain, problem, cursor = Chain(head), None, _START
     while problem is None and (page := store.read(reads.audit_after(keys, cursor))):
         problem = next(filter(None, map(chain.problem, page)), None)
         cursor = page[-1].cursor
-    entries = chain.number - head.trimmed
-    return Verdict(
-        keys.prefix, entries, head.trimmed, chain.hash, problem or chain.problem_at_end()
-    )
+    problem = problem or chain.problem_at_end()
+    if problem is None and chain.number and not store.read(reads.audit_head(keys)).number:
+        problem = "the head of the log is gone"
+    return Verdict(keys.prefix, chain.number - head.trimmed, head.trimmed, chain.hash, problem)

@@ -7,7 +7,8 @@ Answers OK; AGAIN (it was so before); UNKNOWN. Slots that pass while it is pause
 local name, next_slot = ARGV[8], ARGV[9]
 if redis.call('HEXISTS', CRON, name) == 0 then return UNKNOWN end
 local paused = redis.call('HEXISTS', CRON_STATE, paused_field(name)) == 1
-if paused == (next_slot == '') then
+local rests = not paused and not redis.call('ZSCORE', CRON_SCHEDULE, name)
+if paused == (next_slot == '') and not (rests and next_slot ~= '') then
   audit(1, 0)
   return AGAIN
 end

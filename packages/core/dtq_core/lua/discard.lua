@@ -1,10 +1,11 @@
 --[[ discard: no move; dead letters are removed for good by an operator, with all that is kept of their tasks
 KEYS[1] prefix
 ARGV[1] events cap, [2…7] the operation (lib/audit.lua); then 2 a letter: its entry ('': that of the record), task id
-Answers a code for each: OK; ENDED (the task is no dead letter any more: only a stale letter is removed); UNKNOWN. Of a
+Answers a code for each: OK; ENDED (the task is no dead letter any more, or is one anew: only that stale letter is
+removed); UNKNOWN. Of a
 letter without a record that is a task's, only the letter is removed. The audit log keeps the ids.
 ]]
--- @include drain codes audit task event
+-- @include drain codes audit peek event
 guard(DLQ, 'stream')
 
 local function end_key(task)
@@ -14,11 +15,12 @@ local function end_key(task)
 end
 
 local function discard(entry, id)
-  local task, problem = load_record(id)
+  local task, problem = peek_record(id)
   local dead = task and task.status == 'DEAD_LETTERED'
-  if entry == '' then entry = dead and task.letter_id or '' end
+  local own = dead and task.letter_id or ''
+  if entry == '' then entry = own end
   local removed = is_entry(entry) and redis.call('XDEL', DLQ, entry) or 0
-  if task and not dead then return ENDED end
+  if task and (not dead or entry ~= own) then return ENDED end
   if not dead and removed == 0 then return UNKNOWN end
   if dead then
     end_key(task)

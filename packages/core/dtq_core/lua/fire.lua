@@ -17,14 +17,17 @@ local function still_runs()
   return task and not TERMINAL[task.status]
 end
 
-local answers = {}
-if alone and BEGIN <= #ARGV and still_runs() then
-  publish_event('CRON_SKIPPED', '', name, '', 'the task of an earlier slot has not ended')
-else
-  for i = BEGIN, #ARGV, SUBMISSION do
-    local answer = submit(unpack(ARGV, i, i + SUBMISSION - 1))
-    answers[#answers + 1] = answer[1]
-    if answer[1] == OK then redis.call('HSET', CRON_STATE, task_field(name), answer[2]) end
+local answers, changed = {}, 0
+for i = BEGIN, #ARGV, SUBMISSION do
+  if alone and still_runs() then
+    publish_event('CRON_SKIPPED', '', name, '', 'the task of an earlier slot has not ended')
+    break
+  end
+  local answer = submit(unpack(ARGV, i, i + SUBMISSION - 1))
+  answers[#answers + 1] = answer[1]
+  if answer[1] == OK then
+    changed = changed + 1
+    redis.call('HSET', CRON_STATE, task_field(name), answer[2])
   end
 end
 if slot ~= '' then
@@ -35,7 +38,7 @@ if slot ~= '' then
     redis.call('ZADD', CRON_SCHEDULE, next_slot, name)
   end
 end
-if OPERATION ~= '' then audit(1, #answers) end
+if OPERATION ~= '' and changed > 0 then audit(1, changed) end
 flush_stats()
 flush_wakes()
 return answers

@@ -4,11 +4,11 @@ ARGV[1] events cap, [2…7] the operation (lib/audit.lua), [8] queue, [9] band (
 Answers a code for each: OK; REQUESTED (it runs, and is left alone); ENDED; CONFLICT (of another queue or band); UNKNOWN;
 CORRUPT.
 ]]
--- @include drain codes audit waiting
+-- @include drain codes audit peek waiting
 local QUEUE, BAND = ARGV[8], ARGV[9]
 
 local function purge(id)
-  local task, problem = load_task(id)
+  local task, problem = peek_task(id)
   if problem == 'missing' then return UNKNOWN end
   if not task then return CORRUPT end
   if task.queue ~= QUEUE or (BAND ~= '' and task.band ~= BAND) then return CONFLICT end

@@ -19,7 +19,7 @@ end
 
 -- Where an entry is: 'pending', 'new' (still to be delivered), 'passed' (delivered, and pending for nobody) or 'gone'.
 local function place_of(stream, entry)
-  if is_missing(stream) or #redis.call('XRANGE', stream, entry, entry) == 0 then return 'gone' end
+  if redis.call('EXISTS', stream) == 0 or #redis.call('XRANGE', stream, entry, entry) == 0 then return 'gone' end
   local last = last_delivered(stream)
   if not last then return 'new' end -- the first claim makes the group, at the beginning
   if #redis.call('XPENDING', stream, GROUP, entry, entry, 1) > 0 then return 'pending' end

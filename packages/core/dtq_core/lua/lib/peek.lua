@@ -1,7 +1,7 @@
 -- @include task
 -- Reads a record without what users put there, which may be large; otherwise as load_record.
 local FIELDS = {'status', 'queue', 'band', 'entry_id', 'worker', 'watched', 'idem_key', 'dead_letter', 'due_ms',
-  'letter_id', unpack(NUMBERS)}
+  'letter_id', 'requeued_by', unpack(NUMBERS)}
 
 local function peek_record(id)
   local values = redis.pcall('HMGET', task_key(id), unpack(FIELDS))
@@ -12,4 +12,11 @@ local function peek_record(id)
   task.id = id
   if not sound_record(task) then return nil, 'corrupt' end
   return task
+end
+
+-- The same for a step that will also write to the task's queue, as load_task.
+local function peek_task(id)
+  local task, problem = peek_record(id)
+  if task and not sound_queue(task.queue, task.band) then return nil, 'blocked' end
+  return task, problem
 end

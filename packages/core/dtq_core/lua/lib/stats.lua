@@ -1,6 +1,7 @@
 -- @include keys
 -- Counts per queue, added up over the batch and written once by flush_stats: how many tasks stand in each
--- waiting or running status, how many ended in each terminal one, and what was absorbed, reclaimed, released.
+-- waiting or running status, how many ever ended in each terminal one, how many moves were made, and what was absorbed,
+-- reclaimed, released.
 local counted = {}
 local function count(queue, name, n)
   local counts = counted[queue]
