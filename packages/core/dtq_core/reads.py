@@ -126,6 +126,13 @@ class WorkerInfo(msgspec.Struct, frozen=True):
     running: list[dict[str, Any]]
 
 
+class Memory(msgspec.Struct, frozen=True):
+    """The memory of the server in bytes; ``limit`` is None where it has none."""
+
+    used: int
+    limit: int | None
+
+
 def _text(value: bytes) -> str:
     return value.decode("utf-8", "replace")
 
@@ -413,3 +420,13 @@ def _worker(worker: str, fields: dict[bytes, bytes]) -> WorkerInfo:
 def now_ms() -> Read[int]:
     """The clock of the server."""
     return Read([("TIME",)], lambda replies: replies[0][0] * 1000 + replies[0][1] // 1000)
+
+
+def memory() -> Read[Memory]:
+    """How much memory the server uses."""
+
+    def decode(replies: list[Any]) -> Memory:
+        info = replies[0]
+        return Memory(int(info["used_memory"]), int(info.get("maxmemory", 0)) or None)
+
+    return Read([("INFO", "memory")], decode)
