@@ -10,7 +10,7 @@ import msgspec
 
 from dtq_core.audit import Entry, Head, decode_head, decode_page
 from dtq_core.clock import rfc3339
-from dtq_core.keyspace import Keyspace
+from dtq_core.keyspace import GROUP, Keyspace
 from dtq_core.record import INFO_FIELDS, Attempt, TaskInfo, decode_attempt, decode_info
 from dtq_core.states import Status
 
@@ -207,6 +207,32 @@ def stream_entries(key: str, after: str, count: int = 500) -> Read[list[tuple[st
         ]
 
     return Read([("XRANGE", key, f"({after}", "+", "COUNT", count)], decode)
+
+
+def entries_before(key: str, cursor: str, count: int = 500) -> Read[list[tuple[str, str]]]:
+    """Entries of a stream earlier than a cursor ("+" for the newest), each with its task."""
+    last = cursor if cursor == "+" else f"({cursor}"
+
+    def decode(replies: list[Any]) -> list[tuple[str, str]]:
+        return [(_text(entry), _text(fields.get(b"id", b""))) for entry, fields in replies[0]]
+
+    return Read([("XREVRANGE", key, last, "-", "COUNT", count)], decode)
+
+
+def pending_entries(key: str, after: str, count: int = 500) -> Read[list[str]]:
+    """Entries of a stream that workers hold, later than a cursor ("0" for the oldest)."""
+    # In bytes, so that redis-py, which expects a summary, leaves the reply as it is.
+    command = (b"XPENDING", key, GROUP, f"({after}", "+", count)
+    return Read([command], lambda replies: [_text(row[0]) for row in replies[0]])
+
+
+def tasks_of_entries(key: str, entries: Sequence[str]) -> Read[list[str]]:
+    """The tasks that entries of a stream name; entries that are gone are left out."""
+
+    def decode(replies: list[Any]) -> list[str]:
+        return [_text(fields.get(b"id", b"")) for found in replies for _, fields in found]
+
+    return Read([("XRANGE", key, entry, entry) for entry in entries], decode)
 
 
 def schedule_members(key: str, first: int, count: int = 500) -> Read[list[str]]:
