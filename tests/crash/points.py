@@ -58,6 +58,9 @@ SCHEDULER = [
     Point("resign.before", told=signal.SIGINT),
 ]
 
+FIRING = [Point("fire.before", 2), Point("fire.after", 2)]
+"""Where only a recurring schedule brings a scheduler; see ``tests/scheduler/test_cron.py``."""
+
 SUPERVISOR = [
     Point("spawn.before", 2),
     Point("spawn.after", 2),

@@ -77,7 +77,7 @@ def test_killed_after_a_promotion(scene: Scene, made: Any, nth: int, attempt: in
 def test_killed_between_two_batches(scene: Scene) -> None:
     handles = scene.submit_many(work.options(delay=60), MANY)
     make_due(scene, "delay", *handles)
-    scene.scheduler("promote.after=kill@3").killed()  # retries, 500 tasks, 500 tasks
+    scene.scheduler("promote.after=kill@4").killed()  # retries, 500 tasks, retries, 500 tasks
     assert len(scene.hand.entries()) == 1_000
     scene.scheduler()
     eventually("the rest to be promoted", lambda: scheduled(scene) == 0)

@@ -126,6 +126,15 @@ def _expire(table: Table, *_: object) -> object:
     return table.expire()
 
 
+def _stored(table: Table) -> Made:
+    table.cron_put()
+    return _not_there(table)
+
+
+def _fire(table: Table, task_id: str, _: Claim | None) -> object:
+    return table.fire(task_id, ttl=TTL_S, idempotency_key=KEY)
+
+
 def _requeue(table: Table, task_id: str, _: Claim | None) -> object:
     return table.requeue(task_id)[0]
 
@@ -215,6 +224,8 @@ MOVES = [
          "task stream expiry idem stats events"),
         (S.RETRYING, "expire", S.EXPIRED, _late(_again), _expire,
          "task attempts retry expiry idem stats events"),
+        (None, "fire", S.QUEUED, _stored, _fire,
+         "task stream wake queues stats events idem expiry cron"),
         (S.DEAD_LETTERED, "requeue", S.QUEUED, _dead, _requeue,
          "task dlq stream wake stats events idem audit"),
         (S.FAILED, "requeue", S.QUEUED, _failed, _requeue,

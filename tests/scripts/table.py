@@ -153,6 +153,17 @@ class Table:
         act = self.operation("queue.pause" if paused else "queue.resume")
         return self.run(self.calls.pause(act, queues or (QUEUE,), paused=paused))
 
+    SLOT = 1_000
+
+    def cron_put(self, name: str = "nightly", operation: Operation | None = None) -> Code:
+        """Store a schedule whose first slot has come."""
+        return self.run(self.calls.cron_put(operation, name, b"a definition", self.SLOT))
+
+    def fire(self, task_id: str | None = None, slot: int = SLOT, **options: Any) -> list[Code]:
+        """Fire a slot of the schedule, with one task."""
+        asked = self.submission(task_id=task_id, **options)
+        return self.run(self.calls.fire(None, "nightly", (slot, slot, slot + 60_000), [asked]))
+
     def requeue(self, *task_ids: str) -> list[Ended]:
         return self.run(self.calls.requeue(self.operation("dlq.requeue"), task_ids))
 

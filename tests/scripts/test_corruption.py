@@ -21,6 +21,7 @@ def _make_foreign(table: Table, key: str) -> None:
     table.redis(*command)
 
 
+CRON_KEYS = {"cron", "cron_schedule", "cron_state"}
 WAITING_KEYS = {"delay_schedule", "retry_schedule"}
 REFUSED_FOR: dict[str, set[str]] = {
     "submit": {"events", "expiry", "delay_schedule", "queues"},
@@ -35,6 +36,10 @@ REFUSED_FOR: dict[str, set[str]] = {
     "abandon": {"workers"},
     "beat": {"workers"},
     "lead": {"leader"},
+    "cron_put": {*CRON_KEYS, "audit", "audit_head"},
+    "cron_drop": {*CRON_KEYS, "audit", "audit_head"},
+    "cron_pause": {*CRON_KEYS, "audit", "audit_head"},
+    "fire": {"events", "expiry", "delay_schedule", "queues", *CRON_KEYS, "audit", "audit_head"},
     "requeue": {"events", "expiry", "dlq", "audit", "audit_head"},
     "purge": {"events", "expiry", "dlq", "audit", "audit_head", *WAITING_KEYS},
     "discard": {"events", "dlq", "audit", "audit_head"},
@@ -72,6 +77,10 @@ def test_a_foreign_shared_key_refuses_the_call_and_nothing_is_written(
         "beat": lambda: table.beat("w1"),
         "lead": lambda: table.lead("s1"),
         "pause": lambda: table.pause(),
+        "cron_put": lambda: table.cron_put(operation=table.operation()),
+        "cron_drop": lambda: table.run(table.calls.cron_drop(table.operation(), "nightly")),
+        "cron_pause": lambda: table.run(table.calls.cron_pause(table.operation(), "nightly", None)),
+        "fire": lambda: table.fire(ttl=10),
         "requeue": lambda: table.requeue(delayed),
         "purge": lambda: table.purge(delayed),
         "discard": lambda: table.discard(delayed),

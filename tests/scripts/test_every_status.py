@@ -39,6 +39,10 @@ ACTIONS: dict[str, Callable[[Table, str, Claim], object]] = {
     "beat": lambda table, *_: table.beat("w1"),
     "watch": lambda table, task_id, _: table.watch(task_id),
     "pause": lambda table, *_: table.pause(),
+    "fire": lambda table, task_id, _: (table.cron_put(), table.fire(task_id)),
+    "cron_pause": lambda table, *_: table.run(
+        table.calls.cron_pause(table.operation(), "nightly", None)
+    ),
     "requeue": lambda table, task_id, _: table.requeue(task_id),
     "purge": lambda table, task_id, _: table.purge(task_id),
     "verify": lambda table, task_id, _: table.verify(task_id),

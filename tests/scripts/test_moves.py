@@ -19,6 +19,7 @@ AGAIN = {
     "release": Code.LOST,
     "requeue": Code.AGAIN,
     "purge": Code.ENDED,
+    "fire": Code.AGAIN,
 }
 """What a script answers that is sent again because its reply was lost."""
 

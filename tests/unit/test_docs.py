@@ -178,7 +178,9 @@ def test_every_status_is_explained() -> None:
 
 def test_the_table_of_events_is_what_the_scripts_publish() -> None:
     rows = table_of(LIFECYCLE, "type", "says")
-    assert {code_in(kind)[0] for kind, _ in rows} == set(re.findall(r"'((?:TASK|QUEUE)_\w+)'", LUA))
+    assert {code_in(kind)[0] for kind, _ in rows} == set(
+        re.findall(r"'((?:TASK|QUEUE|CRON)_[A-Z]\w+)'", LUA)
+    )
 
 
 def test_the_table_of_what_may_disagree_is_the_code() -> None:

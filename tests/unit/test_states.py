@@ -20,8 +20,8 @@ def test_every_status_that_is_not_terminal_can_be_left_for_a_terminal_one() -> N
         assert {move.target for move in TRANSITIONS if move.source is status} & TERMINAL
 
 
-def test_a_task_comes_into_being_by_submit_alone() -> None:
-    assert {move.script for move in TRANSITIONS if move.source is None} == {"submit"}
+def test_a_task_comes_into_being_by_submit_or_by_its_schedule() -> None:
+    assert {move.script for move in TRANSITIONS if move.source is None} == {"submit", "fire"}
 
 
 def test_no_move_is_listed_twice() -> None:

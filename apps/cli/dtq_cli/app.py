@@ -126,6 +126,43 @@ COMMANDS = (
         "Have tasks of paused queues taken again.",
     ),
     Entry(
+        "cron list",
+        _OPERATE,
+        "dtq_cli.commands.cron:list_all",
+        "List recurring schedules: when each fires next, and what it fired last.",
+    ),
+    Entry(
+        "cron add",
+        _OPERATE,
+        "dtq_cli.commands.cron:add",
+        "Add a recurring schedule, or replace one.",
+        "dtq cron add nightly report --cron '30 2 * * *' --tz Europe/Berlin",
+    ),
+    Entry(
+        "cron remove",
+        _OPERATE,
+        "dtq_cli.commands.cron:remove",
+        "Remove a recurring schedule; tasks that it made stay.",
+    ),
+    Entry(
+        "cron pause",
+        _OPERATE,
+        "dtq_cli.commands.cron:pause",
+        "Have a recurring schedule fire no more, until it is resumed.",
+    ),
+    Entry(
+        "cron resume",
+        _OPERATE,
+        "dtq_cli.commands.cron:resume",
+        "Have a paused schedule fire again; what it missed is not made up.",
+    ),
+    Entry(
+        "cron run",
+        _OPERATE,
+        "dtq_cli.commands.cron:run",
+        "Fire a recurring schedule now, beside its slots, and print the id of the task.",
+    ),
+    Entry(
         "purge",
         _OPERATE,
         "dtq_cli.commands.purge:purge_queue",
@@ -171,6 +208,7 @@ COMMANDS = (
 
 
 GROUPS = {
+    "cron": Group(_OPERATE, "Recurring schedules: look at them, add, remove, pause, fire."),
     "dlq": Group(_OPERATE, "Dead letters: look at them, run them again, remove them."),
 }
 """What the commands of two words belong to."""

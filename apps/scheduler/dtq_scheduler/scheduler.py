@@ -16,6 +16,7 @@ from dtq_core.outage import Outage
 from dtq_core.settings import Settings
 from dtq_core.store import AsyncStore
 from dtq_scheduler.alarm import Alarm
+from dtq_scheduler.cron import Cron
 from dtq_scheduler.expirer import Expirer
 from dtq_scheduler.leader import Leader
 from dtq_scheduler.promoter import Promoter
@@ -55,12 +56,13 @@ class Scheduler:
         """Lead where nobody does, and while leading move what is due, when it is due."""
         promoter = Promoter(self._store, calls)
         expirer = Expirer(self._store, calls)
+        cron = Cron(self._store, keys, calls)
         alarm = Alarm(self._store, keys.due)
         outage = Outage(_log, "nothing can be scheduled", "tasks are scheduled again")
         try:
             while True:
                 try:
-                    await self._pass(leader, promoter, expirer, alarm)
+                    await self._pass(leader, promoter, expirer, cron, alarm)
                 except DtqError as error:
                     await asyncio.sleep(outage.met(error))
                 else:
@@ -71,7 +73,7 @@ class Scheduler:
                 await leader.resign()
 
     async def _pass(
-        self, leader: Leader, promoter: Promoter, expirer: Expirer, alarm: Alarm
+        self, leader: Leader, promoter: Promoter, expirer: Expirer, cron: Cron, alarm: Alarm
     ) -> None:
         """Do what is due now, and sleep until the next look."""
         tick = self._settings.scheduler_tick
@@ -79,7 +81,7 @@ class Scheduler:
             await alarm.close()
             await asyncio.sleep(tick)
             return
-        due = min(await promoter.promote_due(), await expirer.expire_due())
+        due = min(await promoter.promote_due(), await expirer.expire_due(), await cron.fire_due())
         await alarm.sleep(min(tick, due, leader.asks_in_s))
 
     async def _keep_house(self, keys: Keyspace, calls: Calls, leader: Leader) -> None:

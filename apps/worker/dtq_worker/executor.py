@@ -138,7 +138,7 @@ class Executor:
             return Failed(describe_error(error), retry=False)
         timeout = spec.timeout or task.timeout
         if task.context_parameter is not None:
-            held.context = self._context(held, task, timeout)
+            held.context = self._context(held, task, timeout, spec.slot_ms)
             call = task.with_context(call, held.context)
         return Prepared(task, call, timeout, self._policy_of(task, spec.result_ttl))
 
@@ -149,7 +149,9 @@ class Executor:
         ttl_ms = check_duration_ms("result_ttl", seconds)
         return self._policy._replace(retry_delay=task.retry_delay, result_ttl_ms=ttl_ms)
 
-    def _context(self, held: Held, task: Task[..., Any], timeout: float | None) -> Context:
+    def _context(
+        self, held: Held, task: Task[..., Any], timeout: float | None, slot_ms: int | None
+    ) -> Context:
         claim = held.claim
         deadline = None
         if timeout is not None:
@@ -162,6 +164,7 @@ class Executor:
             attempt=claim.attempt,
             max_attempts=claim.max_attempts,
             deadline=deadline,
+            slot=None if slot_ms is None else datetime.fromtimestamp(slot_ms / 1000, UTC),
         )
 
     async def _run(self, held: Held, prepared: Prepared) -> Outcome:

@@ -29,6 +29,7 @@ from dtq_scheduler import Scheduler
 from dtq_tasks import Registry, default_registry
 from dtq_worker.bands import BandOrder
 from dtq_worker.claimer import BLOCK_S, Claimer
+from dtq_worker.declaring import declare_schedules
 from dtq_worker.executor import STUCK_AFTER_S, Executor
 from dtq_worker.finisher import Finisher
 from dtq_worker.held import Held, Stop
@@ -176,6 +177,7 @@ class Worker:
     async def _introduce(self) -> None:
         try:
             await self._store.check(eviction_matters=self._eviction_matters)
+            await declare_schedules(self._store, self._registry)
             await asyncio.to_thread(self._leases.start)
         except BaseException:
             await self._store.close()

@@ -40,6 +40,10 @@ class Operation(NamedTuple):
     scope: str
 
 
+NO_OPERATION = Operation("", "", "", "", "")
+"""Where nothing is done by an operator, and the log is told nothing."""
+
+
 def operation(action: str, who: str, reason: str, scope: str) -> Operation:
     """Begin an operation.
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from dtq_core.audit import Operation
+from dtq_core.audit import NO_OPERATION, Operation
 from dtq_core.decide import Finish, Release
 from dtq_core.limits import MAX_BATCH_TASKS, MAX_CLAIM_BYTES
 from dtq_core.record import Claim, Submission
@@ -23,9 +23,13 @@ from dtq_core.scripts import (
     BEAT,
     CANCEL,
     CLAIM,
+    CRON_DROP,
+    CRON_PAUSE,
+    CRON_PUT,
     DISCARD,
     EXPIRE,
     FINISH,
+    FIRE,
     LEAD,
     PAUSE,
     PROMOTE,
@@ -336,6 +340,64 @@ class Calls:
         args = [*self._audited(operation), int(paused), *queues]
         return Call(self._prefix, PAUSE, args, lambda reply: list(map(bool, reply)))
 
+    def cron_put(
+        self,
+        operation: Operation | None,
+        name: str,
+        definition: bytes,
+        next_ms: int,
+        *,
+        anew: bool = True,
+    ) -> Call[Code]:
+        """Store a recurring schedule.
+
+        Args:
+            operation: of an operator; None for a worker that declares it.
+            name: of the schedule.
+            definition: of the schedule, encoded.
+            next_ms: its next slot.
+            anew: whether that holds also where it is there with another next slot.
+        """
+        args = [*self._audited(operation), name, definition, next_ms, int(anew)]
+        return Call(self._prefix, CRON_PUT, args, Code)
+
+    def cron_drop(
+        self, operation: Operation | None, name: str, definition: bytes = b""
+    ) -> Call[Code]:
+        """Remove a recurring schedule, if it has a definition (empty: any)."""
+        args = [*self._audited(operation), name, definition]
+        return Call(self._prefix, CRON_DROP, args, Code)
+
+    def cron_pause(self, operation: Operation, name: str, next_ms: int | None) -> Call[Code]:
+        """Pause a recurring schedule, or resume it with its next slot."""
+        args = [*self._audited(operation), name, "" if next_ms is None else next_ms]
+        return Call(self._prefix, CRON_PAUSE, args, Code)
+
+    def fire(
+        self,
+        operation: Operation | None,
+        name: str,
+        slots: tuple[int, int, int | None] | None,
+        submissions: Sequence[Submission],
+        *,
+        alone: bool = False,
+    ) -> Call[list[Code]]:
+        """Submit the tasks of a recurring schedule: to QUEUED.
+
+        Args:
+            operation: of an operator; None for the scheduler.
+            name: of the schedule.
+            slots: the one that is due, the newest that this deals with, and the next one; None
+                where it is fired by hand.
+            submissions: its tasks.
+            alone: whether nothing is submitted while its last task has not ended.
+        """
+        times: list[Arg] = ["", "", ""]
+        if slots is not None:
+            times = ["" if slot is None else slot for slot in slots]
+        args = [*self._audited(operation), name, *times, int(alone), *_flat(submissions)]
+        return Call(self._prefix, FIRE, args, _codes)
+
     def requeue(self, operation: Operation, task_ids: Sequence[str]) -> Call[list[Ended]]:
         """DEAD_LETTERED or FAILED → QUEUED, at most ``MAX_BATCH_TASKS`` tasks."""
         return Call(self._prefix, REQUEUE, [*self._audited(operation), *task_ids], _ended)
@@ -367,9 +429,9 @@ class Calls:
         args = [*self._audited(operation), queue, *_flat(counters)]
         return Call(self._prefix, RECOUNT, args, bool)
 
-    def _audited(self, operation: Operation) -> list[Arg]:
-        """What every script takes that writes to the audit log."""
-        return [self._cap, self._audit_cap, *operation]
+    def _audited(self, operation: Operation | None) -> list[Arg]:
+        """What every script takes that writes to the audit log; None where no operator acts."""
+        return [self._cap, self._audit_cap, *(operation or NO_OPERATION)]
 
     def watch(self, task_ids: Sequence[str]) -> Call[list[Ended]]:
         """Have the end of tasks announced: OK where it will be, ENDED where it was."""

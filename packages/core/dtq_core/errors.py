@@ -22,6 +22,7 @@
     ├── WorkerStartError               a worker process cannot start, for want of its handlers, say
     ├── TaskNotFoundError (LookupError)  no such task, or its retention is over
     ├── QueueNotFoundError (LookupError)  no queue of this name was ever used
+    ├── ScheduleNotFoundError (LookupError)  no recurring schedule has this name
     ├── ResultTimeoutError (TimeoutError)  the task had not ended in the time given
     ├── TaskNotSucceededError          the task ended, and has no result
     │   ├── TaskFailedError            FAILED or DEAD_LETTERED
@@ -132,6 +133,14 @@ class QueueNotFoundError(DtqError, LookupError):
     def __init__(self, queue: str) -> None:
         super().__init__(f"no queue of the name {queue} was ever used here")
         self.queue = queue
+
+
+class ScheduleNotFoundError(DtqError, LookupError):
+    """No recurring schedule has this name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"there is no schedule of the name {name}")
+        self.name = name
 
 
 class ResultTimeoutError(DtqError, TimeoutError):

@@ -80,6 +80,21 @@ class Keyspace:
         return f"{self.prefix}:audit:head"
 
     @property
+    def cron(self) -> str:
+        """The hash of recurring schedules: name → definition."""
+        return f"{self.prefix}:cron"
+
+    @property
+    def cron_schedule(self) -> str:
+        """Name of a recurring schedule → its next slot, ms."""
+        return f"{self.prefix}:cron:schedule"
+
+    @property
+    def cron_state(self) -> str:
+        """What happened to recurring schedules: last slot, its task, since when one is paused."""
+        return f"{self.prefix}:cron:state"
+
+    @property
     def workers(self) -> str:
         """Worker id → last heartbeat ms."""
         return f"{self.prefix}:workers"
@@ -171,13 +186,25 @@ class Partitions:
         It is a UUIDv7 (RFC 9562), hence sorted by time, whose last four digits are the partition.
         An idempotency key chooses the partition, so that its record and its task lie together.
         """
-        if self.count == 1:
-            index = 0
-        elif idempotency_key is None:
-            index = random.randrange(self.count)
-        else:
-            index = zlib.crc32(idempotency_key.encode()) % self.count
+        if idempotency_key is None:
+            return self.new_id_in(random.randrange(self.count))
+        return self.new_id_in(self.home_of(idempotency_key))
+
+    def new_id_in(self, index: int) -> str:
+        """Return a new task id in a partition."""
         return f"{uuid_utils.uuid7().hex[:-_PARTITION_DIGITS]}{index:04x}"
+
+    def home_of(self, name: str) -> int:
+        """Return the index of the partition that a key or the name of a schedule belongs to."""
+        return zlib.crc32(name.encode()) % self.count
+
+    def key_in(self, index: int, stem: str) -> str:
+        """Return the shortest idempotency key that begins so and belongs to a partition."""
+        key, number = stem, 0
+        while self.home_of(key) != index:
+            number += 1
+            key = f"{stem}:{number}"
+        return key
 
     def of(self, task_id: str) -> Keyspace:
         """Return the partition of a task.

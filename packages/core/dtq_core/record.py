@@ -88,11 +88,13 @@ class Spec(msgspec.Struct, frozen=True, omit_defaults=True):
         name: the task's name.
         timeout: seconds one attempt may run, where the submitter says so.
         result_ttl: seconds the result stays, where the submitter says so.
+        slot_ms: of a recurring task, the time it was fired for.
     """
 
     name: str
     timeout: float | None = None
     result_ttl: float | None = None
+    slot_ms: int | None = None
 
 
 _spec_encoder = msgspec.json.Encoder()
@@ -123,13 +125,16 @@ class SubmissionForm:
     Every way to submit comes through here.
     """
 
-    def __init__(self, name: str, options: Options, settings: Settings) -> None:
+    def __init__(
+        self, name: str, options: Options, settings: Settings, slot_ms: int | None = None
+    ) -> None:
         """Check and encode what all have in common.
 
         Args:
             name: the task's name.
             options: how to run it.
             settings: of this process.
+            slot_ms: of a recurring task, the time it is fired for.
 
         Raises:
             InvalidNameError: for a bad task name.
@@ -144,7 +149,7 @@ class SubmissionForm:
             task_id="",
             queue=options.queue,
             band=str(options.band),
-            spec=_spec_encoder.encode(Spec(name, options.timeout, options.result_ttl)),
+            spec=_spec_encoder.encode(Spec(name, options.timeout, options.result_ttl, slot_ms)),
             payload=b"",
             max_attempts=options.max_attempts,
             delay_ms=check_duration_ms("delay", options.delay),

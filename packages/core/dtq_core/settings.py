@@ -132,6 +132,11 @@ class Settings:
     leader_lease: float = _setting(
         5.0, _seconds(0.5), "How long a scheduler leads without renewing."
     )
+    misfire_grace: float = _setting(
+        60.0,
+        _seconds(0),
+        "How late a slot of a recurring task may be fired where missed ones are skipped.",
+    )
     verify_interval: float = _setting(
         3600.0,
         _seconds(0),

@@ -63,6 +63,7 @@ _WAITING = (Status.SCHEDULED, Status.QUEUED, Status.RETRYING)
 
 TRANSITIONS: tuple[Transition, ...] = (
     *_moves("submit", Actor.CLIENT, (None,), (Status.QUEUED, Status.SCHEDULED)),
+    *_moves("fire", Actor.SCHEDULER, (None,), (Status.QUEUED,)),
     *_moves(
         "promote",
         Actor.SCHEDULER,

@@ -25,6 +25,7 @@ class Context:
         attempt: which start of the handler this is, from 1.
         max_attempts: how often the handler may start.
         deadline: when this attempt's timeout ends, with a time zone; None where it has none.
+        slot: of a recurring task, the time it was fired for, in UTC; None for any other.
     """
 
     def __init__(
@@ -36,6 +37,7 @@ class Context:
         attempt: int,
         max_attempts: int,
         deadline: datetime | None = None,
+        slot: datetime | None = None,
     ) -> None:
         self.task_id = task_id
         self.name = name
@@ -43,6 +45,7 @@ class Context:
         self.attempt = attempt
         self.max_attempts = max_attempts
         self.deadline = deadline
+        self.slot = slot
         self._cancelled = False
         self._progress: bytes | None = None
         self._lock = threading.Lock()

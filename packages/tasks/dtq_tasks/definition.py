@@ -11,6 +11,7 @@ from typing import Any, Generic, ParamSpec, TypeVar, Unpack
 import msgspec
 
 from dtq_core import codec
+from dtq_core.cron import CronSchedule, Misfire, Origin, Overlap, check_schedule
 from dtq_core.errors import InvalidNameError, InvalidOptionError
 from dtq_core.limits import check_name
 from dtq_core.outcome import Failed
@@ -43,6 +44,7 @@ class Task(Generic[P, R]):
         result_ttl: seconds a result stays, where the submission does not say.
         retry_delay: seconds to wait, by the number of the attempt that failed.
         runs_in: ``"loop"`` or ``"thread"``.
+        schedule: when it recurs; None where it does not.
         context_parameter: which parameter the worker fills in, None where there is none.
     """
 
@@ -57,6 +59,10 @@ class Task(Generic[P, R]):
         timeout: float | None = None,
         result_ttl: float | None = None,
         runs: RunsIn | None = None,
+        cron: str | None = None,
+        tz: str = "UTC",
+        misfire: str = Misfire.ONCE,
+        overlap: str = Overlap.ALLOW,
         **defaults: Unpack[Defaults],
     ) -> None:
         """Declare a task; everything about it is checked here.
@@ -71,6 +77,12 @@ class Task(Generic[P, R]):
             result_ttl: seconds a result stays.
             runs: where the handler runs: ``async def`` on the event loop, ``def`` in a thread
                 unless given. A ``def`` that never blocks may run on the loop.
+            cron: when it is submitted without anybody asking, as ``"*/5 * * * *"``; see
+                :mod:`dtq_core.cron`. It must be callable without arguments.
+            tz: the time zone of that, by its IANA name.
+            misfire: what becomes of missed times: ``"skip"``, ``"once"`` or ``"all"``.
+            overlap: whether it is submitted while an earlier one has not ended: ``"allow"`` or
+                ``"skip"``.
             **defaults: queue, band, max_attempts, ttl and dead_letter of its submissions.
 
         Raises:
@@ -95,6 +107,20 @@ class Task(Generic[P, R]):
             self.name,
             Parameters(self.name, self._injection.signature, types, self._injection.reserved),
         )
+        self.schedule = None if cron is None else self._scheduled(cron, tz, misfire, overlap)
+
+    def _scheduled(self, cron: str, tz: str, misfire: str, overlap: str) -> CronSchedule:
+        made = CronSchedule(
+            task=self.name,
+            cron=cron,
+            tz=tz,
+            payload=self.encode((), {}).decode(),
+            options=self.defaults,
+            misfire=misfire,  # type: ignore[arg-type]  # checked below
+            overlap=overlap,  # type: ignore[arg-type]
+            origin=Origin.CODE,
+        )
+        return check_schedule(made)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the handler itself, here and now."""

@@ -41,6 +41,10 @@ class Declaration(Defaults, total=False):
     timeout: float | None
     result_ttl: float | None
     runs: RunsIn | None
+    cron: str | None
+    tz: str
+    misfire: str
+    overlap: str
 
 
 def check_keywords(given: Mapping[str, Any], allowed: type[Any], where: str) -> None:

@@ -96,7 +96,7 @@ def submit(
 
     With `--json` it prints the task, with `--wait` as it then is and with its `result`.
     """
-    positional, by_name = _list(args), _object(kwargs)
+    positional, by_name = positional_of(args), named_of(kwargs)
     wait = None if wait is None else check_wait(wait)
     with common.client() as client:
         handle = client.submit_by_name(
@@ -139,7 +139,8 @@ def _answer_json(client: Client, task_id: str, wait: float | None) -> None:
         raise failure
 
 
-def _list(text: str) -> list[Any]:
+def positional_of(text: str) -> list[Any]:
+    """Read the option ``--args``. Errors as :func:`named_of`."""
     value = _decode("--args", sys.stdin.buffer.read() if text == "-" else text, "'[42, \"a\"]'")
     if not isinstance(value, list):
         one = text if len(text) <= _LONGEST_HINT and text != "-" else "…"
@@ -148,7 +149,12 @@ def _list(text: str) -> list[Any]:
     return value
 
 
-def _object(text: str) -> dict[str, Any]:
+def named_of(text: str) -> dict[str, Any]:
+    """Read the option ``--kwargs``.
+
+    Raises:
+        InputError: if it is no JSON object.
+    """
     example = "'{\"user_id\": 42}'"
     value = _decode("--kwargs", text, example)
     if not isinstance(value, dict):

@@ -17,6 +17,9 @@ local WORKERS = P .. ':workers'
 local EXPIRY = P .. ':expiry'
 local RETRY_SCHEDULE = P .. ':retry:schedule'
 local DELAY_SCHEDULE = P .. ':delay:schedule'
+local CRON = P .. ':cron'
+local CRON_SCHEDULE = P .. ':cron:schedule'
+local CRON_STATE = P .. ':cron:state'
 local DUE_CHANNEL = P .. ':due'
 
 local function task_key(id) return P .. ':task:' .. id end

@@ -1,0 +1,210 @@
+"""Recurring schedules, at run time: list, add, remove, pause, resume, fire by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from dtq_core import reads
+from dtq_core.audit import operation
+from dtq_core.calls import Call
+from dtq_core.clock import rfc3339
+from dtq_core.cron import (
+    CronSchedule,
+    check_schedule,
+    decode_schedule,
+    encode_schedule,
+    next_slot,
+)
+from dtq_core.errors import CorruptDataError, ScheduleNotFoundError
+from dtq_core.firing import submission_of
+from dtq_core.limits import check_name
+from dtq_core.reads import StoredSchedule
+from dtq_core.scripts import Code
+from dtq_core.store import Store
+
+
+class ScheduleInfo(msgspec.Struct, frozen=True):
+    """A recurring schedule as readers see it; times are RFC 3339, None where there is none.
+
+    Attributes:
+        name: of the schedule.
+        task: what it submits.
+        cron: when.
+        tz: the time zone of that.
+        misfire: what becomes of missed slots.
+        overlap: what becomes of a slot while an earlier task has not ended.
+        origin: ``code`` or ``operator``.
+        next_at: its next slot.
+        last_at: the last slot that was fired.
+        last_id: the task of that.
+        paused_at: since when it is paused.
+        problem: why it cannot be fired; None where it can.
+    """
+
+    name: str
+    task: str
+    cron: str
+    tz: str
+    misfire: str
+    overlap: str
+    origin: str
+    next_at: str | None
+    last_at: str | None
+    last_id: str | None
+    paused_at: str | None
+    problem: str | None
+
+
+def list_schedules(store: Store) -> list[ScheduleInfo]:
+    """Return all recurring schedules, by name.
+
+    Raises:
+        RedisError: if the server cannot say.
+    """
+    return sorted(map(_info, _stored(store)), key=lambda info: info.name)
+
+
+def _stored(store: Store) -> Iterator[StoredSchedule]:
+    for keys in store.partitions.all:
+        cursor = 0
+        while True:
+            page = store.read(reads.scan_schedules(keys, cursor))
+            yield from store.read(reads.schedules(keys, page.definitions))
+            cursor = page.cursor
+            if cursor == 0:
+                break
+
+
+def _info(stored: StoredSchedule) -> ScheduleInfo:
+    problem = None
+    try:
+        schedule = decode_schedule(stored.definition)
+    except CorruptDataError as error:
+        schedule, problem = CronSchedule(task="", cron="", tz=""), str(error)
+    return ScheduleInfo(
+        name=stored.name,
+        task=schedule.task,
+        cron=schedule.cron,
+        tz=schedule.tz,
+        misfire=schedule.misfire,
+        overlap=schedule.overlap,
+        origin=schedule.origin,
+        next_at=_at(stored.next_ms),
+        last_at=_at(stored.last_ms),
+        last_id=stored.last_id or None,
+        paused_at=_at(stored.paused_ms),
+        problem=problem,
+    )
+
+
+def _at(ms: int | None) -> str | None:
+    return None if ms is None else rfc3339(ms)
+
+
+def add_schedule(
+    store: Store, name: str, schedule: CronSchedule, who: str, reason: str = ""
+) -> bool:
+    """Store a recurring schedule; it fires from now on.
+
+    Args:
+        store: of the deployment.
+        name: of the schedule; one of this name is replaced.
+        schedule: what it is.
+        who: who does it, for the audit log.
+        reason: why, for the audit log.
+
+    Returns:
+        Whether that changed anything.
+
+    Raises:
+        InputError: for a name, expression, zone, option or reason that is refused.
+        RedisError: if the server cannot do it.
+    """
+    check_name("schedule name", name)
+    check_schedule(schedule)
+    store.check(lay_out=True)
+    act = operation("cron.add", who, reason, f"{name} task={schedule.task} cron={schedule.cron!r}")
+    slot = _next(store, schedule)
+    call = store.calls[store.partitions.home_of(name)].cron_put(
+        act, name, encode_schedule(schedule), slot
+    )
+    return store.run(call) is Code.OK
+
+
+def remove_schedule(store: Store, name: str, who: str, reason: str = "") -> None:
+    """Remove a recurring schedule; tasks that it made stay.
+
+    Arguments as :func:`add_schedule`.
+
+    Raises:
+        InputError: for a name or reason that is refused.
+        ScheduleNotFoundError: if there is none of this name.
+        RedisError: if the server cannot do it.
+    """
+    act = operation("cron.remove", who, reason, name)
+    call = store.calls[_home(store, name)].cron_drop(act, name)
+    if store.run(call) is Code.UNKNOWN:
+        raise ScheduleNotFoundError(name)
+
+
+def pause_schedule(store: Store, name: str, who: str, reason: str = "") -> bool:
+    """Have a recurring schedule fire no more, until it is resumed. Arguments and errors as above.
+
+    Returns:
+        Whether it was not paused before.
+    """
+    act = operation("cron.pause", who, reason, name)
+    return _set_paused(store, name, store.calls[_home(store, name)].cron_pause(act, name, None))
+
+
+def resume_schedule(store: Store, name: str, who: str, reason: str = "") -> bool:
+    """Have a recurring schedule fire again; what it missed is not made up.
+
+    Arguments and errors as above.
+
+    Returns:
+        Whether it was paused before.
+    """
+    act = operation("cron.resume", who, reason, name)
+    slot = _next(store, _read(store, name))
+    return _set_paused(store, name, store.calls[_home(store, name)].cron_pause(act, name, slot))
+
+
+def run_schedule(store: Store, name: str, who: str, reason: str = "") -> str:
+    """Submit the task of a recurring schedule now, beside its slots. Arguments and errors as above.
+
+    Returns:
+        The id of the task.
+    """
+    act = operation("cron.run", who, reason, name)
+    asked = submission_of(store.partitions, store.settings, name, _read(store, name), None)
+    (code,) = store.run(store.calls[_home(store, name)].fire(act, name, None, [asked]))
+    if code not in {Code.OK, Code.AGAIN}:
+        raise CorruptDataError(f"a key of queue {asked.queue} is not dtq's")
+    return asked.task_id
+
+
+def _home(store: Store, name: str) -> int:
+    return store.partitions.home_of(check_name("schedule name", name))
+
+
+def _read(store: Store, name: str) -> CronSchedule:
+    (stored,) = store.read(reads.definitions(store.partitions.all[_home(store, name)], [name]))
+    if stored is None:
+        raise ScheduleNotFoundError(name)
+    return decode_schedule(stored)
+
+
+def _next(store: Store, schedule: CronSchedule) -> int:
+    slot = next_slot(schedule.cron, schedule.tz, store.read(reads.now_ms()))
+    assert slot is not None, "a schedule that never fires is refused"
+    return slot
+
+
+def _set_paused(store: Store, name: str, call: Call[Code]) -> bool:
+    code = store.run(call)
+    if code is Code.UNKNOWN:
+        raise ScheduleNotFoundError(name)
+    return code is Code.OK
