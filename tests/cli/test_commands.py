@@ -242,6 +242,7 @@ def test_workers(shop: Terminal) -> None:
     assert worker["queues"] == ["default", "mail"]
     assert worker["tasks"] == ["add", "echo", "fail", "sleep"]
     assert worker["concurrency"] == 8
+    assert worker["running_count"] == len(worker["running"])
     assert TIME.fullmatch(worker["seen_at"])
     header, row = shop.ok("workers").splitlines()
     assert header.split() == ["WORKER", "QUEUES", "RUNNING", "LONGEST", "SEEN"]

@@ -18,7 +18,9 @@ def queue(name: str, paused_since: str | None = None, **counts: int) -> QueueInf
     return QueueInfo(name, paused_since, **(dict.fromkeys(COUNTERS, 0) | counts))
 
 
-def worker(name: str, seen_s: float, *running: dict[str, Any]) -> WorkerInfo:
+def worker(
+    name: str, seen_s: float, *running: dict[str, Any], count: int | None = None
+) -> WorkerInfo:
     return WorkerInfo(
         id=name,
         seen_at=rfc3339(START_MS + round(seen_s * 1000)),
@@ -28,6 +30,7 @@ def worker(name: str, seen_s: float, *running: dict[str, Any]) -> WorkerInfo:
         queues=["default"],
         tasks=["add"],
         concurrency=8,
+        running_count=len(running) if count is None else count,
         running=list(running),
     )
 
@@ -97,9 +100,9 @@ def test_a_worker_is_shown_with_what_it_runs_longest() -> None:
         {"id": "2", "name": "later", "since_ms": START_MS + 9_000},
         {"id": "1", "name": "first", "since_ms": START_MS + 4_000},
     ]
-    busy, idle = worker("w-1", 8, *tasks), worker("w-2", 10.5)
+    busy, idle = worker("w-1", 8, *tasks, count=7), worker("w-2", 10.5)
     found = figures(None, sample(10, workers=(busy, idle))).workers
-    assert (found[0].running, found[0].concurrency) == (2, 8)
+    assert (found[0].running, found[0].concurrency) == (7, 8)
     assert found[0].longest == Longest("1", "first", 6.0)
     assert found[0].beat_seconds == 2
     assert found[1].longest is None

@@ -113,7 +113,10 @@ class QueueInfo(msgspec.Struct, frozen=True):
 
 
 class WorkerInfo(msgspec.Struct, frozen=True):
-    """One worker process as its last heartbeat describes it."""
+    """One worker process as its last heartbeat describes it.
+
+    ``running_count`` is how many tasks it runs, ``running`` those of them that it tells of.
+    """
 
     id: str
     seen_at: str
@@ -123,6 +126,7 @@ class WorkerInfo(msgspec.Struct, frozen=True):
     queues: list[str]
     tasks: list[str]
     concurrency: int
+    running_count: int
     running: list[dict[str, Any]]
 
 
@@ -535,6 +539,7 @@ def _worker(worker: str, fields: dict[bytes, bytes]) -> WorkerInfo:
         queues=items(b"queues"),
         tasks=items(b"tasks"),
         concurrency=number(b"concurrency"),
+        running_count=number(b"running_count"),
         running=items(b"running"),
     )
 

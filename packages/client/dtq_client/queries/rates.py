@@ -190,7 +190,7 @@ def _worker(worker: WorkerInfo, now_ms: int) -> WorkerFigures:
     return WorkerFigures(
         id=worker.id,
         host=worker.host,
-        running=len(worker.running),
+        running=worker.running_count,
         concurrency=worker.concurrency,
         longest=_longest(worker, now_ms),
         beat_seconds=max(0.0, now_ms / 1000 - datetime.fromisoformat(worker.seen_at).timestamp()),
