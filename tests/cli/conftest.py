@@ -7,6 +7,7 @@ import pytest
 
 from cli.terminal import Terminal
 from dtq_core.embedded import start_temporary
+from dtq_core.store import Store
 
 
 @pytest.fixture(scope="session")
@@ -30,3 +31,18 @@ def shop(redis_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[T
     made.start_worker()
     yield made
     made.close()
+
+
+@pytest.fixture(params=[1, 3], ids=["one partition", "three partitions"])
+def deployment(
+    redis_url: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> Iterator[Terminal]:
+    """A deployment of one partition, and one of several, in which nothing runs."""
+    made = Terminal(tmp_path, redis_url, partitions=request.param)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def store(deployment: Terminal) -> Store:
+    return deployment.client.store

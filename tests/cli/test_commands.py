@@ -212,6 +212,14 @@ def test_list_by_status(shop: Terminal) -> None:
     assert [task["id"] for task in both] == [cancelled, scheduled]
 
 
+def test_list_by_name(shop: Terminal) -> None:
+    task_id = shop.submit("echo", queue="named", delay=60)
+    shop.submit("add", queue="named", delay=60)
+    by_name = ("list", "--queue", "named", "--name", "echo")
+    assert [task["id"] for task in shop.json(*by_name)] == [task_id]
+    assert shop.run("list", "--name", "two words").code == 2
+
+
 def test_queues(shop: Terminal) -> None:
     shop.submit("add", queue="counted", delay=60)
     queue = next(q for q in shop.json("queues") if q["queue"] == "counted")
@@ -234,6 +242,7 @@ def test_workers(shop: Terminal) -> None:
     assert worker["queues"] == ["default", "mail"]
     assert worker["tasks"] == ["add", "echo", "fail", "sleep"]
     assert worker["concurrency"] == 8
+    assert worker["running_count"] == len(worker["running"])
     assert TIME.fullmatch(worker["seen_at"])
     header, row = shop.ok("workers").splitlines()
     assert header.split() == ["WORKER", "QUEUES", "RUNNING", "LONGEST", "SEEN"]

@@ -3,34 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
 
 from cli.terminal import Terminal
-from dtq_client.queries import tasks
 from dtq_client.queries.counters import all_queues, statistics
 from dtq_client.queries.events import newest_events
 from dtq_client.queries.oldest import oldest_waiting
-from dtq_client.queries.tasks import find_tasks
 from dtq_core.keyspace import bands_of
-from dtq_core.states import Status
 from dtq_core.store import Store
-
-
-@pytest.fixture(params=[1, 3], ids=["one partition", "three partitions"])
-def deployment(
-    redis_url: str, tmp_path: Path, request: pytest.FixtureRequest
-) -> Iterator[Terminal]:
-    made = Terminal(tmp_path, redis_url, partitions=request.param)
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def store(deployment: Terminal) -> Store:
-    return deployment.client.store
 
 
 def claim(store: Store, worker: str, slots: int, queue: str = "default") -> list[str]:
@@ -39,46 +18,6 @@ def claim(store: Store, worker: str, slots: int, queue: str = "default") -> list
         store.run(calls.claim(worker, slots, bands_of([queue]))).claims for calls in store.calls
     ]
     return [claim.task_id for claims in found for claim in claims]
-
-
-def test_the_newest_of_all_partitions_come_first(deployment: Terminal, store: Store) -> None:
-    ids = []
-    for _ in range(12):
-        ids.append(deployment.submit("add"))
-        time.sleep(0.002)  # ids are sorted by milliseconds
-    found = find_tasks(store, [], None, 5)
-    assert [info.id for info in found.tasks] == ids[:-6:-1]
-    assert found.more
-    assert found.complete
-    assert not find_tasks(store, [], None, 12).more
-
-
-def test_tasks_are_found_by_status_and_queue(deployment: Terminal, store: Store) -> None:
-    mail = deployment.submit("add", queue="mail")
-    later = deployment.submit("add", queue="mail", delay=60)
-    deployment.submit("add")
-    by_queue = find_tasks(store, [], "mail", 50).tasks
-    assert {info.id for info in by_queue} == {mail, later}
-    both = find_tasks(store, [Status.SCHEDULED], "mail", 50).tasks
-    assert [info.id for info in both] == [later]
-    assert find_tasks(store, [Status.FAILED], None, 50) == ([], False, True)
-
-
-def test_a_walk_is_bounded_and_says_so(
-    deployment: Terminal, store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    deployment.submit("add")
-    monkeypatch.setattr(tasks, "MOST_STEPS", 0)
-    assert find_tasks(store, [], None, 50) == ([], False, False)
-
-
-def test_foreign_keys_do_not_break_a_list(deployment: Terminal, store: Store) -> None:
-    task_id = deployment.submit("add")
-    prefix = store.partitions.all[0].prefix
-    deployment.raw.set(f"{prefix}:task:text", "not ours")
-    deployment.raw.hset(f"{prefix}:task:hash", "what", "not ours")
-    deployment.raw.hset(f"{prefix}:task:{'f' * 32}", "status", "LOST")
-    assert [info.id for info in find_tasks(store, [], None, 50).tasks] == [task_id]
 
 
 def test_counters_are_added_up_over_partitions(deployment: Terminal, store: Store) -> None:

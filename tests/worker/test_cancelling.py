@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import signal
 import time
 from collections.abc import Callable
@@ -63,6 +64,27 @@ async def test_f2_the_heartbeat_goes_on_when_all_slots_are_taken(stage: Stage) -
         await eventually("another heartbeat", seen_later, 2)
         running = await stage.raw.hget(key, "running")
         assert all(handle.id.encode() in running for handle in handles)
+        go_on.set()
+        await stage.ended(*handles)
+
+
+async def test_a_worker_counts_what_it_runs_beyond_what_it_tells_of(stage: Stage) -> None:
+    go_on = asyncio.Event()
+
+    @stage.task
+    async def handler() -> None:
+        await go_on.wait()
+
+    async with stage.worker(concurrency=120) as worker:
+        handles = await stage.submit_many(handler, [()] * 110)
+        await stage.started(*handles)
+
+        async def told() -> bool:
+            return await stage.raw.hget(stage.keys.worker(worker.id), "running_count") == b"110"
+
+        await eventually("a heartbeat that counts all", told, 5)
+        running = await stage.raw.hget(stage.keys.worker(worker.id), "running")
+        assert len(json.loads(running)) == 100
         go_on.set()
         await stage.ended(*handles)
 

@@ -88,6 +88,12 @@ COMMANDS = (
     ),
     Entry("stats", _LOOK, "dtq_cli.commands.stats:stats", "Show the whole deployment in figures."),
     Entry(
+        "top",
+        _LOOK,
+        "dtq_cli.commands.top:top",
+        "Show queues, workers and rates, live.",
+    ),
+    Entry(
         "events",
         _LOOK,
         "dtq_cli.commands.events:events",

@@ -129,15 +129,18 @@ class Common:
             yield client
 
     @contextlib.contextmanager
-    def store(self) -> Iterator[Store]:
+    def store(self, **more: Any) -> Iterator[Store]:
         """Open a store on a server that is fit, for looking only.
+
+        Args:
+            more: settings that the command decides on.
 
         Raises:
             DtqError: as of :class:`dtq_core.store.Store` and its ``check``.
         """
         from dtq_core.store import Store
 
-        store = Store(self.settings())
+        store = Store(self.settings(**more))
         try:
             store.check(lay_out=False)
             yield store

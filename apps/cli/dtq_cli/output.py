@@ -113,7 +113,7 @@ def print_table(columns: Sequence[Column], rows: Iterable[Sequence[object]]) -> 
     """Write a table; nothing is cut, folded or left out where stdout is no terminal."""
     console = _console()
     shown = [not column.extra or console.width >= _WIDE for column in columns]
-    table = _grid()
+    table = grid()
     for column in compress(columns, shown):
         table.add_column(
             column.title,
@@ -129,7 +129,7 @@ def print_table(columns: Sequence[Column], rows: Iterable[Sequence[object]]) -> 
 
 def print_fields(fields: Iterable[tuple[str, object]]) -> None:
     """Write names and values, one pair a line; what is None is left out."""
-    table = _grid()
+    table = grid()
     table.show_header = False
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
@@ -148,7 +148,8 @@ def _cell(value: object) -> Text:
     return Text("" if value is None else escape(str(value)))
 
 
-def _grid() -> Table:
+def grid() -> Table:
+    """Return a table without lines, still empty."""
     from rich.table import Table
 
     return Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")

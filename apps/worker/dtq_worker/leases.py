@@ -198,7 +198,12 @@ class LeaseKeeper:
     def _beat(self) -> bool:
         """Say that this worker lives; return whether it was asked to cancel something."""
         asked = False
-        description = {**self._description, "running": _encoder.encode(self._running())}
+        held = self.all()
+        description = {
+            **self._description,
+            "running": _encoder.encode(list(map(_shown, held[:_SHOWN_RUNNING]))),
+            "running_count": len(held),
+        }
         longest = self._visibility_ms
         for index, calls in enumerate(self._store.calls):
             call = calls.beat(
@@ -212,12 +217,6 @@ class LeaseKeeper:
             longest = max(longest, beat.visibility_ms)
         self._fleet_visibility_ms = longest
         return asked
-
-    def _running(self) -> list[dict[str, Any]]:
-        return [
-            {"id": item.claim.task_id, "name": item.name, "since_ms": item.claim.started_ms}
-            for item in self.all()[:_SHOWN_RUNNING]
-        ]
 
     def _renew(self, items: Sequence[Held]) -> list[tuple[Held, Code]]:
         answered: list[tuple[Held, Code]] = []
@@ -240,3 +239,8 @@ class LeaseKeeper:
             index = self._store.keys_of(item.claim.task_id).index
             groups.setdefault(index, []).append(item)
         return [(self._store.calls[index], group) for index, group in groups.items()]
+
+
+def _shown(item: Held) -> dict[str, Any]:
+    """What a worker says of a task that it runs."""
+    return {"id": item.claim.task_id, "name": item.name, "since_ms": item.claim.started_ms}

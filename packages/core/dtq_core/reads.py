@@ -10,7 +10,7 @@ import msgspec
 
 from dtq_core.audit import Entry, Head, decode_head, decode_page
 from dtq_core.clock import rfc3339
-from dtq_core.keyspace import Keyspace
+from dtq_core.keyspace import GROUP, Keyspace
 from dtq_core.record import INFO_FIELDS, Attempt, TaskInfo, decode_attempt, decode_info
 from dtq_core.states import Status
 
@@ -120,7 +120,10 @@ class QueueInfo(msgspec.Struct, frozen=True):
 
 
 class WorkerInfo(msgspec.Struct, frozen=True):
-    """One worker process as its last heartbeat describes it."""
+    """One worker process as its last heartbeat describes it.
+
+    ``running_count`` is how many tasks it runs, ``running`` those of them that it tells of.
+    """
 
     id: str
     seen_at: str
@@ -130,7 +133,15 @@ class WorkerInfo(msgspec.Struct, frozen=True):
     queues: list[str]
     tasks: list[str]
     concurrency: int
+    running_count: int
     running: list[dict[str, Any]]
+
+
+class Memory(msgspec.Struct, frozen=True):
+    """The memory of the server in bytes; ``limit`` is None where it has none."""
+
+    used: int
+    limit: int | None
 
 
 def _text(value: bytes) -> str:
@@ -207,6 +218,38 @@ def stream_entries(key: str, after: str, count: int = 500) -> Read[list[tuple[st
         ]
 
     return Read([("XRANGE", key, f"({after}", "+", "COUNT", count)], decode)
+
+
+def entries_before(key: str, cursor: str, count: int = 500) -> Read[list[tuple[str, str]]]:
+    """Entries of a stream earlier than a cursor ("+" for the newest), each with its task."""
+    last = cursor if cursor == "+" else f"({cursor}"
+
+    def decode(replies: list[Any]) -> list[tuple[str, str]]:
+        return [(_text(entry), _text(fields.get(b"id", b""))) for entry, fields in replies[0]]
+
+    return Read([("XREVRANGE", key, last, "-", "COUNT", count)], decode)
+
+
+def pending_entries(key: str, after: str, count: int = 500) -> Read[list[str]]:
+    """Entries of a stream that workers hold, later than a cursor ("0" for the oldest)."""
+    # In bytes, so that redis-py, which expects a summary, leaves the reply as it is.
+    command = (b"XPENDING", key, GROUP, f"({after}", "+", count)
+    return Read([command], lambda replies: [_text(row[0]) for row in replies[0]])
+
+
+def tasks_of_entries(key: str, entries: Sequence[str]) -> Read[list[str]]:
+    """The tasks that entries of a stream name; entries that are gone are left out."""
+
+    def decode(replies: list[Any]) -> list[str]:
+        return [_text(fields.get(b"id", b"")) for found in replies for _, fields in found]
+
+    return Read([("XRANGE", key, entry, entry) for entry in entries], decode)
+
+
+def schedule_members(key: str, first: int, count: int = 500) -> Read[list[str]]:
+    """Some members of a schedule, by rank."""
+    command = ("ZRANGE", key, first, first + count - 1)
+    return Read([command], lambda replies: [_text(member) for member in replies[0]])
 
 
 def scan_schedule(key: str, cursor: int, count: int = 500) -> Read[Page]:
@@ -507,6 +550,7 @@ def _worker(worker: str, fields: dict[bytes, bytes]) -> WorkerInfo:
         queues=items(b"queues"),
         tasks=items(b"tasks"),
         concurrency=number(b"concurrency"),
+        running_count=number(b"running_count"),
         running=items(b"running"),
     )
 
@@ -514,3 +558,13 @@ def _worker(worker: str, fields: dict[bytes, bytes]) -> WorkerInfo:
 def now_ms() -> Read[int]:
     """The clock of the server."""
     return Read([("TIME",)], lambda replies: replies[0][0] * 1000 + replies[0][1] // 1000)
+
+
+def memory() -> Read[Memory]:
+    """How much memory the server uses."""
+
+    def decode(replies: list[Any]) -> Memory:
+        info = replies[0]
+        return Memory(int(info["used_memory"]), int(info.get("maxmemory", 0)) or None)
+
+    return Read([("INFO", "memory")], decode)

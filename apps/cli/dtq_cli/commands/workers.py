@@ -28,7 +28,7 @@ def workers(common: Common) -> None:
     Of each process it shows the id (host, process id of its supervisor and chance), queues, how
     many tasks it runs and may run, the one that runs longest, and its last heartbeat. The JSON has
     host, process id, the tasks it knows, and up to 100 running ones, each with `id`, `name` and
-    `since`.
+    `since`; `running_count` is their number.
     """
     with common.store() as store:
         found = live_workers(store)
@@ -56,7 +56,7 @@ def _row(worker: dict[str, Any]) -> tuple[object, ...]:
     return (
         worker["id"],
         ", ".join(worker["queues"]),
-        f"{len(running)}/{worker['concurrency']}",
+        f"{worker['running_count']}/{worker['concurrency']}",
         longest and f"{longest['name']}, {between(longest['since'], worker['seen_at'])}",
         ago(worker["seen_at"]),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -60,11 +60,15 @@ def all_queues(store: Store) -> list[QueueInfo]:
     Raises:
         RedisError: if the server cannot say.
     """
-    by_name: dict[str, list[QueueInfo]] = {}
-    for keys in store.partitions.all:
-        for info in _queues_of(store, keys):
-            by_name.setdefault(info.queue, []).append(info)
-    return [_added(name, infos) for name, infos in sorted(by_name.items())]
+    return by_name(info for keys in store.partitions.all for info in queues_of(store, keys))
+
+
+def by_name(infos: Iterable[QueueInfo]) -> list[QueueInfo]:
+    """Return each queue once, what its partitions say added up."""
+    found: dict[str, list[QueueInfo]] = {}
+    for info in infos:
+        found.setdefault(info.queue, []).append(info)
+    return [_added(name, infos) for name, infos in sorted(found.items())]
 
 
 def known_queues(store: Store) -> set[str]:
@@ -94,7 +98,7 @@ def statistics(store: Store) -> Stats:
     Raises:
         RedisError: if the server cannot say.
     """
-    queues = {keys.index: _queues_of(store, keys) for keys in store.partitions.all}
+    queues = {keys.index: queues_of(store, keys) for keys in store.partitions.all}
     everything = _added("", [info for infos in queues.values() for info in infos])
     return Stats(
         tasks={status: getattr(everything, status.lower()) for status in Status},
@@ -105,13 +109,14 @@ def statistics(store: Store) -> Stats:
         queues=len({info.queue for infos in queues.values() for info in infos}),
         workers=len(live_workers(store)),
         partitions=[
-            _partition(keys, queues[keys.index], store.read(_leader(keys)))
+            _partition(keys, queues[keys.index], store.read(leader_of(keys)))
             for keys in store.partitions.all
         ],
     )
 
 
-def _queues_of(store: Store, keys: Keyspace) -> list[QueueInfo]:
+def queues_of(store: Store, keys: Keyspace) -> list[QueueInfo]:
+    """Return the counters of each queue in one partition. Errors as above."""
     names = store.read(reads.queue_names(keys))
     return store.read(reads.queues(keys, names))
 
@@ -135,8 +140,8 @@ def _partition(keys: Keyspace, queues: Sequence[QueueInfo], leader: str | None) 
     )
 
 
-def _leader(keys: Keyspace) -> Read[str | None]:
-    """Who leads: the first word of the lease, the second being its term."""
+def leader_of(keys: Keyspace) -> Read[str | None]:
+    """Who leads a partition: the first word of the lease, the second being its term."""
     return Read(
         [("GET", keys.leader)],
         lambda replies: replies[0] and replies[0].decode("utf-8", "replace").partition(" ")[0],

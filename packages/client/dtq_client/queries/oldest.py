@@ -8,13 +8,14 @@ keeps. So the first of each, of every stream, are all that has to be looked at.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
+from dtq_client.queries.streams import Stream, delivered, streams_of
 from dtq_core import reads
 from dtq_core.clock import rfc3339
-from dtq_core.keyspace import GROUP, OVERDUE, Keyspace, bands_of
+from dtq_core.keyspace import GROUP, OVERDUE, Keyspace
 from dtq_core.reads import Read
 from dtq_core.store import Store
 
@@ -33,12 +34,6 @@ class Waiting(msgspec.Struct, frozen=True):
     band: str
     since: str
     seconds: float
-
-
-class _Stream(NamedTuple):
-    queue: str
-    band: str
-    key: str
 
 
 def oldest_waiting(store: Store, queues: Mapping[int, Sequence[str]]) -> Waiting | None:
@@ -63,43 +58,18 @@ def oldest_waiting(store: Store, queues: Mapping[int, Sequence[str]]) -> Waiting
     return Waiting(stream.queue, stream.band, rfc3339(queued_ms), (now_ms - queued_ms) / 1000)
 
 
-def _first_of_each(
-    store: Store, keys: Keyspace, queues: Sequence[str]
-) -> list[tuple[int, _Stream]]:
-    streams = [_Stream(q, b, keys.stream(q, b)) for q, b in bands_of(list(queues))]
-    streams = store.read(_existing(streams))
-    delivered = store.read(_delivered(streams))
-    return store.read(_first_waiting(streams, delivered))
-
-
-def _existing(streams: Sequence[_Stream]) -> Read[list[_Stream]]:
-    def decode(replies: list[Any]) -> list[_Stream]:
-        return [stream for stream, there in zip(streams, replies, strict=True) if there]
-
-    return Read([("EXISTS", stream.key) for stream in streams], decode)
-
-
-def _delivered(streams: Sequence[_Stream]) -> Read[list[str | None]]:
-    """The last entry of each stream that a worker was given; None where no worker ever came."""
-
-    def decode(replies: list[Any]) -> list[str | None]:
-        return [
-            next(
-                (g["last-delivered-id"].decode() for g in groups if g["name"] == GROUP.encode()),
-                None,
-            )
-            for groups in replies
-        ]
-
-    return Read([("XINFO GROUPS", stream.key) for stream in streams], decode)
+def _first_of_each(store: Store, keys: Keyspace, queues: Sequence[str]) -> list[tuple[int, Stream]]:
+    streams = streams_of(store, keys, queues)
+    last_delivered = store.read(delivered(streams))
+    return store.read(_first_waiting(streams, last_delivered))
 
 
 def _first_waiting(
-    streams: Sequence[_Stream], delivered: Sequence[str | None]
-) -> Read[list[tuple[int, _Stream]]]:
+    streams: Sequence[Stream], last_delivered: Sequence[str | None]
+) -> Read[list[tuple[int, Stream]]]:
     commands: list[tuple[Any, ...]] = []
-    asked: list[_Stream] = []
-    for stream, last in zip(streams, delivered, strict=True):
+    asked: list[Stream] = []
+    for stream, last in zip(streams, last_delivered, strict=True):
         commands.append(("XRANGE", stream.key, f"({last}" if last else "-", "+", "COUNT", 1))
         asked.append(stream)
         if last is not None:
@@ -107,7 +77,7 @@ def _first_waiting(
             commands.append((b"XPENDING", stream.key, GROUP, "-", "+", 1, OVERDUE))
             asked.append(stream)
 
-    def decode(replies: list[Any]) -> list[tuple[int, _Stream]]:
+    def decode(replies: list[Any]) -> list[tuple[int, Stream]]:
         pairs = zip(asked, replies, strict=True)
         return [(int(reply[0][0].partition(b"-")[0]), stream) for stream, reply in pairs if reply]
 

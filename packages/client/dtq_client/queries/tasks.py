@@ -1,23 +1,48 @@
 """Which tasks there are.
 
-Ids are sorted by time, so the newest tasks are found once all ids are known. They are collected in
-bounded steps (SCAN), of which there is a limit: of a Redis with very many keys only a part is
-looked at, and the answer says so.
+Ids come newest first, from what Redis has in order already (:mod:`dtq_client.queries.candidates`),
+and their records are read batch by batch until enough of them match. The number of reads has a
+limit: of a very large deployment only a part may be looked at, and the answer says which.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
+from dtq_client.queries.candidates import Candidate, Candidates, at_of, time_in
 from dtq_core import reads
-from dtq_core.calls import batches
 from dtq_core.record import TaskInfo
 from dtq_core.states import Status
 from dtq_core.store import Store
 
-MOST_STEPS = 1_000
-"""Steps of SCAN, each of which looks at 500 keys."""
+MOST_STEPS = 6_000
+"""Reads of ids, each of which looks at 500 keys or entries."""
+MOST_RECORDS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which tasks are wanted.
+
+    Attributes:
+        statuses: in one of these; in any where there are none.
+        queue: in this queue; None for all.
+        name: of this name; None for all.
+    """
+
+    statuses: Collection[Status] = ()
+    queue: str | None = None
+    name: str | None = None
+
+    def matches(self, info: TaskInfo) -> bool:
+        """Whether a task is wanted."""
+        return (
+            (not self.statuses or info.status in self.statuses)
+            and self.queue in {None, info.queue}
+            and self.name in {None, info.name}
+        )
 
 
 class Found(NamedTuple):
@@ -26,67 +51,52 @@ class Found(NamedTuple):
     Attributes:
         tasks: no more than were asked for.
         more: whether others match.
-        complete: whether all tasks were looked at.
+        complete: whether all was looked at that these could be hidden by.
+        unseen_before: where not: only older tasks may be missing; RFC 3339, None for any.
     """
 
     tasks: list[TaskInfo]
     more: bool
-    complete: bool
+    complete: bool = True
+    unseen_before: str | None = None
 
 
-class _Known(NamedTuple):
-    """A task id, and the index of the partition it was found in."""
-
-    task_id: str
-    partition: int
-
-
-def find_tasks(store: Store, statuses: Collection[Status], queue: str | None, limit: int) -> Found:
+def find_tasks(store: Store, wanted: Wanted, limit: int) -> Found:
     """Return the newest tasks that match.
 
     Args:
         store: where to look.
-        statuses: those wanted; all where there are none.
-        queue: the one wanted; None for all.
+        wanted: which ones.
         limit: how many tasks at most.
 
     Raises:
         RedisError: if the server cannot say.
     """
-    known, complete = _collect(store)
+    candidates = Candidates(store, wanted.statuses, wanted.queue, MOST_STEPS)
     found: list[TaskInfo] = []
-    for info in _records(store, sorted(known, reverse=True)):
-        if (not statuses or info.status in statuses) and queue in {None, info.queue}:
-            found.append(info)
-            if len(found) > limit:
-                break
-    return Found(found[:limit], len(found) > limit, complete)
+    looked_at = 0
+    for batch in candidates.batches():
+        if looked_at >= MOST_RECORDS:
+            return _answer(found, limit, max(time_in(batch[0].task_id), candidates.unseen or ""))
+        looked_at += len(batch)
+        found += filter(wanted.matches, _records(store, batch))
+        if len(found) > limit:
+            break
+    return _answer(found, limit, candidates.unseen)
 
 
-def _collect(store: Store) -> tuple[set[_Known], bool]:
-    """Return what tasks there are, and whether these are all."""
-    known: set[_Known] = set()
-    steps = 0
-    for keys in store.partitions.all:
-        cursor = 0
-        while True:
-            if steps == MOST_STEPS:
-                return known, False
-            steps += 1
-            page = store.read(reads.scan(keys, cursor))
-            known.update(_Known(task_id, keys.index) for task_id in page.task_ids)
-            cursor = page.cursor
-            if cursor == 0:
-                break
-    return known, True
+def _answer(found: list[TaskInfo], limit: int, unseen: str | None) -> Found:
+    """Say what is known of those that are missing: nothing newer than the time given is."""
+    shown, more = found[:limit], len(found) > limit
+    complete = unseen is None or (more and time_in(shown[-1].id) > unseen)
+    return Found(shown, more, complete, None if complete or unseen is None else at_of(unseen))
 
 
-def _records(store: Store, known: Sequence[_Known]) -> Iterator[TaskInfo]:
-    """Read records batch by batch, in the order given; those that are gone are left out."""
-    for batch in batches(known):
-        infos: dict[_Known, TaskInfo] = {}
-        for index in {item.partition for item in batch}:
-            ids = [item.task_id for item in batch if item.partition == index]
-            found = store.read(reads.tasks(store.partitions.all[index], ids))
-            infos.update((_Known(info.id, index), info) for info in found)
-        yield from (infos[item] for item in batch if item in infos)
+def _records(store: Store, batch: Sequence[Candidate]) -> Iterator[TaskInfo]:
+    """Read records, in the order given; those that are gone are left out."""
+    infos: dict[Candidate, TaskInfo] = {}
+    for index in {item.partition for item in batch}:
+        ids = [item.task_id for item in batch if item.partition == index]
+        found = store.read(reads.tasks(store.partitions.all[index], ids))
+        infos.update((Candidate(info.id, index), info) for info in found)
+    return (infos[item] for item in batch if item in infos)
