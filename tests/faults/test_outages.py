@@ -27,7 +27,7 @@ def at_work(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("outage", OUTAGES)
-def test_during_an_outage_nobody_is_busy_and_after_it_all_goes_on(
+def test_d3_d4_during_an_outage_nobody_is_busy_and_after_it_all_goes_on(
     outage: Outage, server: TemporaryServer, scene: Scene
 ) -> None:
     crew = scene.crew()
@@ -76,7 +76,7 @@ def scripts_flushed_without_end(server: TemporaryServer, scene: Scene) -> None:
         pytest.param(scripts_flushed_without_end, id="d1_scripts_flushed"),
     ],
 )
-def test_after_a_blow_all_goes_on_and_the_log_is_short(
+def test_d1_d4_after_a_blow_all_goes_on_and_the_log_is_short(
     blow: Blow, server: TemporaryServer, scene: Scene
 ) -> None:
     crew = scene.crew()

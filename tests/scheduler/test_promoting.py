@@ -96,7 +96,7 @@ async def test_a_task_of_a_queue_that_is_not_sound_waits_and_holds_up_no_other(
     assert await blocked.cancel() == "cancelled"
 
 
-async def test_a_record_outlives_any_delay_retry_run_and_wait_however_short_its_retention(
+async def test_a5_a_record_outlives_any_delay_retry_run_and_wait_however_short_its_retention(
     redis_url: str,
 ) -> None:
     brief = {"result_ttl": 0.2, "retention": 0.2}

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from dtq_client.operating.letters import Done, Filter, discard, find_letters, requeue
+from dtq_client.operating.purging import purge
+from dtq_client.operating.verifying import verify
 from dtq_client.queries.audit import newest_acts
 from dtq_core import reads
 from dtq_core.decide import Finish
@@ -58,7 +62,7 @@ def test_a_worker_that_failed_it_before_can_change_a_requeued_task_no_more(table
     assert table.succeed(new).code is Code.OK
 
 
-def test_a_failed_task_without_a_letter_stays_once_it_is_requeued(table: Table) -> None:
+def test_a5_a_failed_task_without_a_letter_stays_once_it_is_requeued(table: Table) -> None:
     task_id = dead(table, dead_letter=False)
     assert table.ttl(table.keys.task(task_id)) > 0
     table.requeue(task_id)
@@ -196,3 +200,24 @@ def test_a_letter_of_a_record_of_another_type_is_listed_and_can_be_discarded(tab
 def test_ids_and_filters_do_not_mix() -> None:
     with pytest.raises(InvalidOptionError, match="not both"):
         Filter(ids=[ID], queue="q")
+
+
+def test_o2_a_purge_that_is_broken_off_or_done_by_two_leaves_all_in_order(table: Table) -> None:
+    for _ in range(6):
+        table.submit_all(*(table.submission() for _ in range(500)))
+    table.submit_all(*(table.submission(delay=600) for _ in range(500)))
+    running = table.claim()
+
+    def break_off(done: int) -> None:
+        if done >= 1000:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        purge(table.store, "q", "os:ann@here", progress=break_off)
+    assert verify(table.store, "os:ann@here").kinds == []
+    with ThreadPoolExecutor(2) as pool:
+        both = [pool.submit(purge, table.store, "q", "os:ann@here") for _ in range(2)]
+    assert sum(future.result().changed for future in both) == 3500 - 1 - 1000
+    assert verify(table.store, "os:ann@here").kinds == []
+    assert table.counters()["running"] == 1
+    assert table.succeed(running).code is Code.OK

@@ -89,7 +89,7 @@ async def test_a_worker_counts_what_it_runs_beyond_what_it_tells_of(stage: Stage
         await stage.ended(*handles)
 
 
-async def test_a_cancelled_task_that_then_fails_is_not_tried_again(stage: Stage) -> None:
+async def test_g2_a_cancelled_task_that_then_fails_is_not_tried_again(stage: Stage) -> None:
     runs = 0
 
     @stage.task(retry=[0.01], max_attempts=5)
@@ -118,7 +118,7 @@ async def test_a_cancelled_task_that_then_fails_is_not_tried_again(stage: Stage)
     assert runs == 2
 
 
-async def test_a_cancelled_task_that_returns_all_the_same_has_succeeded(stage: Stage) -> None:
+async def test_g2_a_cancelled_task_that_returns_all_the_same_has_succeeded(stage: Stage) -> None:
     @stage.task
     async def handler() -> str:
         try:
@@ -135,7 +135,7 @@ async def test_a_cancelled_task_that_returns_all_the_same_has_succeeded(stage: S
         assert await handle.cancel() == "ended"
 
 
-async def test_a_task_cancelled_while_it_waits_never_runs(stage: Stage) -> None:
+async def test_g2_a_task_cancelled_while_it_waits_never_runs(stage: Stage) -> None:
     runs = 0
 
     @stage.task(retry=[0.2], max_attempts=3)
@@ -156,7 +156,7 @@ async def test_a_task_cancelled_while_it_waits_never_runs(stage: Stage) -> None:
     assert runs == 1
 
 
-async def test_a_cancel_at_the_due_time_is_final_or_comes_too_late_never_both(
+async def test_g2_a_cancel_at_the_due_time_is_final_or_comes_too_late_never_both(
     stage: Stage,
 ) -> None:
     runs: list[str] = []
@@ -180,7 +180,7 @@ async def test_a_cancel_at_the_due_time_is_final_or_comes_too_late_never_both(
     assert len(set(runs)) == len(runs)
 
 
-async def test_a_task_cancelled_just_before_its_worker_is_killed_is_not_revived(
+async def test_g2_a_task_cancelled_just_before_its_worker_is_killed_is_not_revived(
     stage: Stage, child: Callable[..., Child], journal: Journal
 ) -> None:
     victim = child(visibility_timeout=0.5)

@@ -76,7 +76,7 @@ RAISED: dict[str, Callable[[], BaseException]] = {
 
 
 @pytest.mark.parametrize("runs", ["loop", "thread"])
-async def test_whatever_a_handler_raises_is_a_failed_attempt_and_its_neighbours_go_on(
+async def test_i3_whatever_a_handler_raises_is_a_failed_attempt_and_its_neighbours_go_on(
     stage: Stage, runs: Any
 ) -> None:
     go_on = asyncio.Event()

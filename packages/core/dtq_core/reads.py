@@ -246,12 +246,6 @@ def tasks_of_entries(key: str, entries: Sequence[str]) -> Read[list[str]]:
     return Read([("XRANGE", key, entry, entry) for entry in entries], decode)
 
 
-def schedule_members(key: str, first: int, count: int = 500) -> Read[list[str]]:
-    """Some members of a schedule, by rank."""
-    command = ("ZRANGE", key, first, first + count - 1)
-    return Read([command], lambda replies: [_text(member) for member in replies[0]])
-
-
 def scan_schedule(key: str, cursor: int, count: int = 500) -> Read[Page]:
     """Part of a walk over a schedule, in no order, whatever leaves it meanwhile."""
 

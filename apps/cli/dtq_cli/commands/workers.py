@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+import typer
 
 from dtq_cli.options import Common
 from dtq_cli.output import Column, print_json, print_table
@@ -22,13 +23,24 @@ _COLUMNS = (
 )
 
 
-def workers(common: Common) -> None:
+_TASKS = Column("TASKS", folded=True)
+
+
+def workers(
+    common: Common,
+    tasks: Annotated[
+        bool, typer.Option("--tasks", help="Show which tasks each worker knows.")
+    ] = False,
+) -> None:
     """Show workers.
 
     Of each process it shows the id (host, process id of its supervisor and chance), queues, how
     many tasks it runs and may run, the one that runs longest, and its last heartbeat. The JSON has
     host, process id, the tasks it knows, and up to 100 running ones, each with `id`, `name` and
     `since`; `running_count` is their number.
+
+    During a deploy, `--tasks` tells which workers know a new task already. One that nobody knows
+    yet is kept for them, see [operations](operations.md#rolling-deploys).
     """
     with common.store() as store:
         found = live_workers(store)
@@ -36,7 +48,13 @@ def workers(common: Common) -> None:
     if common.json:
         print_json(described)
     else:
-        print_table(_COLUMNS, map(_row, described))
+        print_table(
+            (*_COLUMNS, _TASKS) if tasks else _COLUMNS,
+            (
+                (*_row(worker), ", ".join(worker["tasks"])) if tasks else _row(worker)
+                for worker in described
+            ),
+        )
 
 
 def _described(worker: WorkerInfo) -> dict[str, Any]:
