@@ -8,6 +8,7 @@ import msgspec
 
 from dtq_client.queries.oldest import Waiting, oldest_waiting
 from dtq_core import reads
+from dtq_core.calls import batches
 from dtq_core.keyspace import Keyspace
 from dtq_core.reads import QueueInfo, Read, WorkerInfo
 from dtq_core.states import Status
@@ -118,7 +119,7 @@ def statistics(store: Store) -> Stats:
 def queues_of(store: Store, keys: Keyspace) -> list[QueueInfo]:
     """Return the counters of each queue in one partition. Errors as above."""
     names = store.read(reads.queue_names(keys))
-    return store.read(reads.queues(keys, names))
+    return [info for batch in batches(names) for info in store.read(reads.queues(keys, batch))]
 
 
 def _added(name: str, infos: Sequence[QueueInfo]) -> QueueInfo:
