@@ -259,7 +259,6 @@ def _tell(common: Common, wanted: Filter, done: Done, word: str) -> None:
         print_json(done)
     else:
         print_line(f"{done.changed:,} of {done.matched:,} were {word}")
-    if wanted.ids and done.changed < len(wanted.ids):
-        missed = len(wanted.ids) - done.changed
+    if (missed := len(set(wanted.ids)) - done.changed) > 0:
         note(f"{missed:,} of the named tasks are no dead letters and did not fail")
         raise typer.Exit(1)

@@ -191,7 +191,10 @@ def requeue(
         return sum(answer.code in {Code.OK, Code.AGAIN} for answer in answers)
 
     found: Iterable[tuple[int, tuple[str, str]]] = (
-        ((store.partitions.of(task_id).index, ("", task_id)) for task_id in wanted.ids)
+        (
+            (store.partitions.of(task_id).index, ("", task_id))
+            for task_id in dict.fromkeys(wanted.ids)
+        )
         if wanted.ids
         else ((f.partition, (f.letter.entry, f.letter.id)) for f in _find(store, wanted))
     )

@@ -24,7 +24,7 @@ for i = 10, #ARGV do
   answers[#answers + 1] = answer
   if answer == OK then changed = changed + 1 end
 end
-if changed > 0 then audit(#answers, changed) end
+if changed > 0 then audit(changed, changed) end
 flush_stats()
 flush_acks()
 return answers
