@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dtq_core.calls import Calls
 from dtq_core.failpoints import reach
-from dtq_core.limits import MAX_BATCH_TASKS
 from dtq_core.store import AsyncStore
 
 
@@ -28,6 +27,4 @@ class Expirer:
         reach("expire.before")
         done = await self._store.run(self._calls.expire(), retry_s=0)
         reach("expire.after")
-        if done.seen == MAX_BATCH_TASKS:
-            return 0.0
-        return done.next_ms / 1000 if done.next_ms >= 0 else float("inf")
+        return done.rest_s

@@ -6,7 +6,6 @@ import structlog
 
 from dtq_core.calls import Calls
 from dtq_core.failpoints import reach
-from dtq_core.limits import MAX_BATCH_TASKS
 from dtq_core.store import AsyncStore
 
 _log = structlog.get_logger("dtq.promoter")
@@ -39,6 +38,4 @@ class Promoter:
         reach("promote.after")
         if done.bad:
             _log.error("tasks without a sound record were moved aside", count=done.bad)
-        if done.seen == MAX_BATCH_TASKS:
-            return 0.0
-        return done.next_ms / 1000 if done.next_ms >= 0 else float("inf")
+        return done.rest_s

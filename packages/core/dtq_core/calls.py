@@ -8,9 +8,11 @@ A :class:`~dtq_core.store.Store` runs a call and waits for it, an
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import islice
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from dtq_core.audit import NO_OPERATION, Operation
@@ -133,6 +135,13 @@ class Promoted(NamedTuple):
     seen: int
     next_ms: int
 
+    @property
+    def rest_s(self) -> float:
+        """Seconds until the next pass: 0 where more are due, infinity where none is scheduled."""
+        if self.seen == MAX_BATCH_TASKS:
+            return 0.0
+        return self.next_ms / 1000 if self.next_ms >= 0 else math.inf
+
 
 class Abandoned(NamedTuple):
     """How many entries of a dead worker were made overdue, and whether some are left."""
@@ -222,10 +231,11 @@ def _flat(rows: Iterable[Iterable[Arg]]) -> list[Arg]:
     return [value for row in rows for value in row]
 
 
-def batches(items: Sequence[T], size: int = MAX_BATCH_TASKS) -> Iterable[Sequence[T]]:
+def batches(items: Iterable[T], size: int = MAX_BATCH_TASKS) -> Iterable[Sequence[T]]:
     """Cut items into lists of at most what one call takes."""
-    for start in range(0, len(items), size):
-        yield items[start : start + size]
+    rest = iter(items)
+    while batch := list(islice(rest, size)):
+        yield batch
 
 
 class Calls:

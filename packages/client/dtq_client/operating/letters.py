@@ -5,13 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import msgspec
 
 from dtq_core import reads
 from dtq_core.audit import operation
-from dtq_core.calls import Calls
+from dtq_core.calls import Calls, batches
 from dtq_core.clock import mono_s
 from dtq_core.errors import InvalidOptionError, TaskNotFoundError
 from dtq_core.limits import MAX_BATCH_TASKS, check_name, check_task_id
@@ -135,8 +137,16 @@ def _find(store: Store, wanted: Filter) -> Iterator[_Found]:
 
 def count_failed(store: Store, ids: Sequence[str]) -> int:
     """Return how many of some tasks could be requeued. Errors as :func:`find_letters`."""
-    infos = (store.read(reads.task(store.keys_of(task_id), task_id)) for task_id in ids)
-    return sum(info is not None and info.status in _FAILURES for info in infos)
+
+    def home(task_id: str) -> int:
+        return store.partitions.of(task_id).index
+
+    return sum(
+        info.status in _FAILURES
+        for index, group in groupby(sorted(set(ids), key=home), key=home)
+        for batch in batches(group)
+        for info in store.read(reads.tasks(store.partitions.all[index], batch))
+    )
 
 
 def describe(store: Store, task_id: str) -> Description:
@@ -231,19 +241,11 @@ def _in_batches(
 ) -> Done:
     """Gather what lies in one partition, and send it before another one's."""
     matched = changed = 0
-    batch: list[Any] = []
-    at = 0
-    for index, item in found:
-        if batch and (len(batch) == size or index != at):
-            changed += send(store.calls[at], batch)
+    for index, group in groupby(found, key=itemgetter(0)):
+        for batch in batches((item for _, item in group), size):
+            changed += send(store.calls[index], batch)
+            matched += len(batch)
             progress(changed)
-            batch = []
-        at = index
-        batch.append(item)
-        matched += 1
-    if batch:
-        changed += send(store.calls[at], batch)
-        progress(changed)
     return Done(matched, changed)
 
 

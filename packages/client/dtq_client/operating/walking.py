@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from dtq_core import reads
 from dtq_core.audit import Operation
-from dtq_core.calls import Calls
+from dtq_core.calls import Calls, batches
 from dtq_core.errors import CorruptDataError
 from dtq_core.keyspace import GROUP, OVERDUE, SUSPECTS, Keyspace, bands_of, fixed_keys
 from dtq_core.limits import Band, is_name
@@ -76,13 +76,7 @@ class Walk:
             yield from self._recount(queue, counters)
 
     def _look(self, things: Iterable[Thing]) -> Iterator[Finding]:
-        batch: list[Thing] = []
-        for thing in things:
-            batch.append(thing)
-            if len(batch) == _THINGS_PER_CALL:
-                yield from self._ask(batch)
-                batch = []
-        if batch:
+        for batch in batches(things, _THINGS_PER_CALL):
             yield from self._ask(batch)
 
     def _ask(self, things: Sequence[Thing]) -> list[Finding]:

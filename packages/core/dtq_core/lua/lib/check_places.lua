@@ -8,10 +8,7 @@ local function check_stream_entry(place, entry)
   if not sound_queue(queue, band) then return find('queue-blocked', queue) end
   local found = redis.call('XRANGE', stream, entry, entry)
   if #found == 0 then return end
-  local id = ''
-  for i = 1, #found[1][2], 2 do
-    if found[1][2][i] == 'id' then id = found[1][2][i + 1] end
-  end
+  local id = field(found[1][2], 'id')
   local task, problem = peek_record(id)
   if problem == 'corrupt' then return end -- told where the record is
   if task and task.entry_id == entry and (task.status == 'QUEUED' or task.status == 'RUNNING') then return end

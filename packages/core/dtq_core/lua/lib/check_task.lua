@@ -9,19 +9,23 @@ local function is_after(a, b)
   return tonumber(a_number) > tonumber(b_number)
 end
 
+-- The last entry that the group was given; '' where there is no group. Looked up once a stream: nothing is delivered here.
+local delivered = {}
 local function last_delivered(stream)
-  for _, group in ipairs(redis.call('XINFO', 'GROUPS', stream)) do
-    local found = {}
-    for i = 1, #group, 2 do found[group[i]] = group[i + 1] end
-    if found['name'] == GROUP then return found['last-delivered-id'] end
+  if not delivered[stream] then
+    delivered[stream] = ''
+    for _, group in ipairs(redis.call('XINFO', 'GROUPS', stream)) do
+      if field(group, 'name') == GROUP then delivered[stream] = field(group, 'last-delivered-id') end
+    end
   end
+  return delivered[stream]
 end
 
 -- Where an entry is: 'pending', 'new' (still to be delivered), 'passed' (delivered, and pending for nobody) or 'gone'.
 local function place_of(stream, entry)
   if redis.call('EXISTS', stream) == 0 or #redis.call('XRANGE', stream, entry, entry) == 0 then return 'gone' end
   local last = last_delivered(stream)
-  if not last then return 'new' end -- the first claim makes the group, at the beginning
+  if last == '' then return 'new' end -- the first claim makes the group, at the beginning
   if #redis.call('XPENDING', stream, GROUP, entry, entry, 1) > 0 then return 'pending' end
   return is_after(entry, last) and 'new' or 'passed'
 end

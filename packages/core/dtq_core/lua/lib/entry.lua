@@ -10,6 +10,14 @@ local function ack(stream, entry)
   ids[#ids + 1] = entry
 end
 
+-- The value of a field in an entry's flat list of fields.
+local function field(fields, name)
+  for i = 1, #fields, 2 do
+    if fields[i] == name then return fields[i + 1] end
+  end
+  return ''
+end
+
 -- Calls `act` with as many ids as Lua can unpack.
 local UNPACKED = 1000
 local function in_chunks(ids, act)

@@ -15,8 +15,4 @@ local function peek_record(id)
 end
 
 -- The same for a step that will also write to the task's queue, as load_task.
-local function peek_task(id)
-  local task, problem = peek_record(id)
-  if task and not sound_queue(task.queue, task.band) then return nil, 'blocked' end
-  return task, problem
-end
+local function peek_task(id) return in_sound_queue(peek_record(id)) end

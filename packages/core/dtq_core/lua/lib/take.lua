@@ -43,14 +43,6 @@ local function start_queued(task, stream, entry, fields)
   end
 end
 
--- The value of a field in an entry's flat list of fields.
-local function field(fields, name)
-  for i = 1, #fields, 2 do
-    if fields[i] == name then return fields[i + 1] end
-  end
-  return ''
-end
-
 -- Looks an entry up. Returns its task when the entry is the one that the record means and the task waits for a worker
 -- or is with one; deals with every other entry and returns nil.
 local function own_task(stream, queue, entry, fields)

@@ -47,8 +47,8 @@ end
 
 -- The same for a step that will also write to the task's queue. Its third problem is 'blocked': a sound record in a queue
 -- with a key that is not ours.
-local function load_task(id)
-  local task, problem = load_record(id)
+local function in_sound_queue(task, problem)
   if task and not sound_queue(task.queue, task.band) then return nil, 'blocked' end
   return task, problem
 end
+local function load_task(id) return in_sound_queue(load_record(id)) end
