@@ -18,6 +18,7 @@ import uuid_utils
 
 from dtq_core.clock import rfc3339
 from dtq_core.errors import InvalidOptionError
+from dtq_core.replies import to_number, to_text
 
 MAX_REASON_CHARS = 1_000
 
@@ -143,7 +144,7 @@ class Chain:
     def problem(self, entry: Entry) -> str | None:
         """Look at the next entry; say what is wrong with it, or None."""
         fields = entry.fields
-        number, found = _number(fields.get(b"number")), _text(fields.get(b"hash"))
+        number, found = to_number(fields.get(b"number")), to_text(fields.get(b"hash"))
         if number is None or any(name not in fields for name in _HASHED):
             return f"entry {entry.cursor} is not of the form of the log"
         if number != self.number + 1:
@@ -174,17 +175,17 @@ def digest(previous: str, fields: dict[bytes, bytes]) -> str:
 def decode_head(values: Sequence[bytes | None]) -> Head:
     """Read the fields number, hash and trimmed of the head."""
     number, found, trimmed = values
-    return Head(_number(number) or 0, _text(found), _number(trimmed) or 0)
+    return Head(to_number(number) or 0, to_text(found), to_number(trimmed) or 0)
 
 
 def decode_entry(entry: Entry) -> AuditEntry:
     """Read an entry; what is missing or no number in it is empty or 0."""
 
     def text(name: bytes) -> str:
-        return _text(entry.fields.get(name))
+        return to_text(entry.fields.get(name))
 
     def number(name: bytes) -> int:
-        return _number(entry.fields.get(name)) or 0
+        return to_number(entry.fields.get(name)) or 0
 
     return AuditEntry(
         number=number(b"number"),
@@ -204,11 +205,3 @@ def decode_entry(entry: Entry) -> AuditEntry:
 def decode_page(reply: Any) -> list[Entry]:
     """Read the reply of XRANGE or XREVRANGE."""
     return [Entry(cursor.decode("ascii", "replace"), fields or {}) for cursor, fields in reply]
-
-
-def _text(value: bytes | None) -> str:
-    return (value or b"").decode("utf-8", "replace")
-
-
-def _number(value: bytes | None) -> int | None:
-    return int(value) if value and value.isdigit() and len(value) <= 15 else None

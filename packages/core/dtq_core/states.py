@@ -33,6 +33,9 @@ TERMINAL = frozenset(
     {Status.SUCCEEDED, Status.FAILED, Status.DEAD_LETTERED, Status.CANCELLED, Status.EXPIRED}
 )
 
+WAITING = (Status.SCHEDULED, Status.QUEUED, Status.RETRYING)
+"""Before a worker has the task."""
+
 
 class Actor(StrEnum):
     """Who makes a move."""
@@ -58,8 +61,6 @@ def _moves(
 ) -> list[Transition]:
     return [Transition(source, target, script, actor) for source in sources for target in targets]
 
-
-_WAITING = (Status.SCHEDULED, Status.QUEUED, Status.RETRYING)
 
 TRANSITIONS: tuple[Transition, ...] = (
     *_moves("submit", Actor.CLIENT, (None,), (Status.QUEUED, Status.SCHEDULED)),
@@ -98,8 +99,8 @@ TRANSITIONS: tuple[Transition, ...] = (
         (Status.RUNNING,),
         (Status.QUEUED, Status.SCHEDULED, Status.CANCELLED),
     ),
-    *_moves("cancel", Actor.CLIENT, _WAITING, (Status.CANCELLED,)),
-    *_moves("expire", Actor.SCHEDULER, _WAITING, (Status.EXPIRED,)),
+    *_moves("cancel", Actor.CLIENT, WAITING, (Status.CANCELLED,)),
+    *_moves("expire", Actor.SCHEDULER, WAITING, (Status.EXPIRED,)),
     *_moves("requeue", Actor.OPERATOR, (Status.DEAD_LETTERED, Status.FAILED), (Status.QUEUED,)),
-    *_moves("purge", Actor.OPERATOR, _WAITING, (Status.CANCELLED,)),
+    *_moves("purge", Actor.OPERATOR, WAITING, (Status.CANCELLED,)),
 )

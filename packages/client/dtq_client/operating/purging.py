@@ -13,6 +13,7 @@ from dtq_core.errors import QueueNotFoundError
 from dtq_core.keyspace import Keyspace
 from dtq_core.limits import Band, check_band, check_name
 from dtq_core.scripts import Code
+from dtq_core.states import WAITING
 from dtq_core.store import Store
 
 
@@ -36,7 +37,7 @@ def count_waiting(store: Store, queue: str, band: str | None = None) -> int:
             for keys in store.partitions.all
             for ids in _waiting(store, keys, queue, band)
             for info in store.read(reads.tasks(keys, ids))
-            if info.queue == queue and info.band == band and info.status in reads.WAITING
+            if info.queue == queue and info.band == band and info.status in WAITING
         )
     (info,) = (info for info in all_queues(store) if info.queue == queue)
     return info.queued + info.scheduled + info.retrying

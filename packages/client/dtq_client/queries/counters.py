@@ -11,10 +11,8 @@ from dtq_core import reads
 from dtq_core.calls import batches
 from dtq_core.keyspace import Keyspace
 from dtq_core.reads import QueueInfo, Read, WorkerInfo
-from dtq_core.states import Status
+from dtq_core.states import WAITING, Status
 from dtq_core.store import Store
-
-_WAITING = (Status.SCHEDULED, Status.QUEUED, Status.RETRYING)
 
 
 class PartitionStats(msgspec.Struct, frozen=True):
@@ -134,7 +132,7 @@ def _partition(keys: Keyspace, queues: Sequence[QueueInfo], leader: str | None) 
     counts = {status: getattr(added, status.lower()) for status in Status}
     return PartitionStats(
         prefix=keys.prefix,
-        waiting=sum(counts[status] for status in _WAITING),
+        waiting=sum(counts[status] for status in WAITING),
         running=counts[Status.RUNNING],
         ended=sum(count for status, count in counts.items() if status.terminal),
         leader=leader,

@@ -1,0 +1,84 @@
+"""Reads of tasks: records, results, attempts; and walks over all keys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from dtq_core.keyspace import Keyspace
+from dtq_core.reads.base import Page, Read
+from dtq_core.record import INFO_FIELDS, Attempt, TaskInfo, decode_attempt, decode_info
+from dtq_core.replies import to_text
+
+
+class TaskResult(NamedTuple):
+    """A task, and the JSON text of its result where there is one."""
+
+    info: TaskInfo | None
+    result: bytes | None
+
+
+def task(keys: Keyspace, task_id: str) -> Read[TaskInfo | None]:
+    """The record of a task."""
+    return Read(
+        [("HMGET", keys.task(task_id), *INFO_FIELDS)],
+        lambda replies: decode_info(task_id, replies[0]),
+    )
+
+
+def task_result(keys: Keyspace, task_id: str) -> Read[TaskResult]:
+    """The record and the result of a task."""
+    return Read(
+        [("HMGET", keys.task(task_id), *INFO_FIELDS), ("GET", keys.result(task_id))],
+        lambda replies: TaskResult(decode_info(task_id, replies[0]), replies[1]),
+    )
+
+
+def attempts(keys: Keyspace, task_id: str) -> Read[list[Attempt] | None]:
+    """The ended attempts of a task; None where there is no such task."""
+
+    def decode(replies: list[Any]) -> list[Attempt] | None:
+        texts, there = replies
+        return [decode_attempt(text) for text in texts] if texts or there else None
+
+    return Read([("LRANGE", keys.attempts(task_id), 0, -1), ("EXISTS", keys.task(task_id))], decode)
+
+
+def tasks(keys: Keyspace, task_ids: Sequence[str]) -> Read[list[TaskInfo]]:
+    """Several records of one partition; those that are gone are left out."""
+
+    def decode(replies: list[Any]) -> list[TaskInfo]:
+        infos = map(decode_info, task_ids, replies)
+        return [info for info in infos if info is not None]
+
+    return Read([("HMGET", keys.task(task_id), *INFO_FIELDS) for task_id in task_ids], decode)
+
+
+def payload(keys: Keyspace, task_id: str) -> Read[str]:
+    """The arguments of a task, as JSON text."""
+    return Read([("HGET", keys.task(task_id), "payload")], lambda r: to_text(r[0]))
+
+
+def scan(keys: Keyspace, cursor: int, count: int = 500) -> Read[Page]:
+    """Part of a walk over all tasks of a partition, which never blocks the server for long."""
+    skip = len(keys.task(""))
+    pattern = keys.task("*").replace("{", "[{]").replace("}", "[}]")
+
+    def decode(replies: list[Any]) -> Page:
+        following, found = replies[0]
+        return Page([to_text(key)[skip:] for key in found], int(following))
+
+    command = ("SCAN", cursor, "MATCH", pattern, "COUNT", count, "TYPE", "hash")
+    return Read([command], decode)
+
+
+def scan_all(keys: Keyspace, cursor: int, count: int = 500) -> Read[Page]:
+    """Part of a walk over all keys of a partition: their names without its prefix."""
+    skip = len(keys.prefix) + 1
+    pattern = f"{keys.prefix}:*".replace("{", "[{]").replace("}", "[}]")
+
+    def decode(replies: list[Any]) -> Page:
+        following, found = replies[0]
+        return Page([to_text(key)[skip:] for key in found], int(following))
+
+    return Read([("SCAN", cursor, "MATCH", pattern, "COUNT", count)], decode)
