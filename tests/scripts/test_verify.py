@@ -36,6 +36,10 @@ def delete_entry(table: Table, task_id: str) -> None:
     table.redis("XDEL", table.keys.stream(QUEUE, "normal"), table.record(task_id)["entry_id"])
 
 
+def add_entry(table: Table, task_id: str, band: str = "normal") -> None:
+    table.redis("XADD", table.keys.stream(QUEUE, band), "*", "id", task_id, "attempt", 1)
+
+
 def queued(table: Table) -> str:
     return table.submit(max_attempts=5)
 
@@ -120,19 +124,19 @@ def letter_stale(table: Table) -> str:
 
 def entry_stale(table: Table) -> str:
     task_id = succeeded(table)
-    table.redis(*("XADD", table.keys.stream(QUEUE, "normal"), "*", "id", task_id, "attempt", 1))
+    add_entry(table, task_id)
     return task_id
 
 
 def second_entry(table: Table) -> str:
     task_id = queued(table)
-    table.redis(*("XADD", table.keys.stream(QUEUE, "normal"), "*", "id", task_id, "attempt", 1))
+    add_entry(table, task_id)
     return task_id
 
 
 def entry_of_no_task(table: Table) -> str:
     task_id = queued(table)
-    table.redis("XADD", table.keys.stream(QUEUE, "low"), "*", "id", ID, "attempt", 1)
+    add_entry(table, ID, "low")
     return task_id
 
 

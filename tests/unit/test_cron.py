@@ -7,7 +7,6 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from dtq_core.clock import mono_s
 from dtq_core.cron import (
     MAX_MADE_UP,
     CronSchedule,
@@ -127,6 +126,7 @@ def test_j1_a_fixed_time_fires_once_a_local_day_all_year_and_times_only_grow(
         assert len(days) in {365, 366}
 
 
+@pytest.mark.timeout(10)
 @pytest.mark.parametrize(
     "cron",
     [
@@ -136,12 +136,10 @@ def test_j1_a_fixed_time_fires_once_a_local_day_all_year_and_times_only_grow(
     ],
 )
 def test_j4_what_never_fires_or_is_no_expression_is_refused_soon(cron: str) -> None:
-    begin = mono_s()
     with pytest.raises(InvalidOptionError):
         check_schedule(CronSchedule(task="t", cron=cron))
     with pytest.raises(InvalidOptionError):
         TaskDecorator(Registry())(cron=cron)(lambda_task)
-    assert mono_s() - begin < 5
 
 
 async def lambda_task() -> None:
@@ -191,12 +189,11 @@ def test_missed_slots_are_the_newest_and_no_more_than_a_bound() -> None:
     assert year[-1] == first + 365 * DAY_MS
 
 
+@pytest.mark.timeout(10)
 def test_a_schedule_with_seconds_that_was_away_for_a_year_is_looked_at_soon() -> None:
     first = ms("2026-01-01T00:00Z")
-    begin = mono_s()
     found = slots_between("* * * * * *", "UTC", first, first + 365 * DAY_MS)
     assert found[-1] == first + 365 * DAY_MS
-    assert mono_s() - begin < 5
 
 
 def test_a_schedule_is_stored_and_read_as_it_is() -> None:

@@ -27,7 +27,6 @@ from dtq_core.failpoints import reach
 from dtq_core.firing import submission_of
 from dtq_core.keyspace import Keyspace
 from dtq_core.outage import Outage
-from dtq_core.record import Submission
 from dtq_core.scripts import Code
 from dtq_core.store import AsyncStore
 
@@ -68,11 +67,12 @@ class Cron:
         return float("inf") if first is None else max(0.0, (first - now_ms) / 1000)
 
     async def _fire_all(self, due: Sequence[tuple[str, str]], now_ms: int) -> None:
-        if due:
-            names = [name for name, _ in due]
-            found = await self._store.read(reads.definitions(self._keys, names), retry_s=0)
-            for (name, slot), definition in zip(due, found, strict=True):
-                await self._fire(name, slot, definition, now_ms)
+        if not due:
+            return
+        names = [name for name, _ in due]
+        found = await self._store.read(reads.definitions(self._keys, names), retry_s=0)
+        for (name, slot), definition in zip(due, found, strict=True):
+            await self._fire(name, slot, definition, now_ms)
 
     async def _fire(self, name: str, stored: str, definition: bytes | None, now_ms: int) -> None:
         slot = int(float(stored))
@@ -82,7 +82,11 @@ class Cron:
             slots = slots_between(schedule.cron, schedule.tz, slot, now_ms, most)
             following = next_slot(schedule.cron, schedule.tz, max(slots))
             chosen = self._to_fire(schedule, slots, now_ms)
-            asked = [self._submission(name, schedule, chosen_slot) for chosen_slot in chosen]
+            store = self._store
+            asked = [
+                submission_of(store.partitions, store.settings, name, schedule, chosen_slot)
+                for chosen_slot in chosen
+            ]
         except (CorruptDataError, InputError) as error:
             _log.error("a schedule cannot be fired; it rests", schedule=name, error=str(error))
             slots, following, asked, alone = [slot], None, [], False
@@ -104,6 +108,3 @@ class Cron:
                 return slots[-1:]
             case Misfire.SKIP:
                 return [slot for slot in slots[-1:] if now_ms - slot <= self._grace_ms]
-
-    def _submission(self, name: str, schedule: CronSchedule, slot: int) -> Submission:
-        return submission_of(self._store.partitions, self._store.settings, name, schedule, slot)

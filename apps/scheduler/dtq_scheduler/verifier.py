@@ -54,7 +54,7 @@ class Verifier:
         if not self._interval_s or mono_s() < self._due_s:
             return
         page = await self._store.read(reads.scan(self._keys, self._cursor, _KEYS_A_STEP))
-        things = [Thing("task", task_id) for task_id in page.task_ids]
+        things = [Thing("task", task_id) for task_id in page.names]
         reach("verify.before")
         done = await self._store.run(self._calls.verify(_NO_ACT, Mend.LOST, things))
         reach("verify.after")

@@ -9,10 +9,11 @@ from __future__ import annotations
 import structlog
 
 from dtq_core import reads
+from dtq_core.calls import Calls
 from dtq_core.cron import CronSchedule, Origin, decode_schedule, encode_schedule, next_slot
 from dtq_core.errors import CorruptDataError, RedisDeniedError, RedisFullError
 from dtq_core.store import AsyncStore
-from dtq_tasks import Registry, Task
+from dtq_tasks import Registry
 
 _log = structlog.get_logger("dtq.worker")
 
@@ -30,31 +31,38 @@ async def declare_schedules(store: AsyncStore, registry: Registry) -> None:
     Raises:
         RedisError: if the server cannot be reached.
     """
-    now_ms = await store.read(reads.now_ms())
     try:
-        for name in registry.names():
-            task = registry.get(name)
-            assert task is not None
-            await _declare(store, task, now_ms)
+        now_ms = await store.read(reads.now_ms())
+        for keys, calls in zip(store.partitions.all, store.calls, strict=True):
+            names = [n for n in registry.names() if store.partitions.home_of(n) == keys.index]
+            if names:
+                stored = await store.read(reads.definitions(keys, names))
+                for name, definition in zip(names, stored, strict=True):
+                    await _declare(store, calls, registry, name, definition, now_ms)
     except (CorruptDataError, RedisDeniedError, RedisFullError) as error:
         _log.error("recurring schedules cannot be stored", error=str(error))
 
 
-async def _declare(store: AsyncStore, task: Task[..., object], now_ms: int) -> None:
-    home = store.partitions.home_of(task.name)
-    calls = store.calls[home]
-    (stored,) = await store.read(reads.definitions(store.partitions.all[home], [task.name]))
-    known = _decoded(stored)
+async def _declare(
+    store: AsyncStore,
+    calls: Calls,
+    registry: Registry,
+    name: str,
+    stored: bytes | None,
+    now_ms: int,
+) -> None:
+    task, known = registry.get(name), _decoded(stored)
+    assert task is not None
     made = task.schedule
     if made is not None and (stored is None or known is None or known.origin is Origin.CODE):
         slot = next_slot(made.cron, made.tz, now_ms)
         assert slot is not None, "a schedule that never fires is refused when it is declared"
         anew = known is None or (known.cron, known.tz) != (made.cron, made.tz)
-        await store.run(calls.cron_put(None, task.name, encode_schedule(made), slot, anew=anew))
+        await store.run(calls.cron_put(None, name, encode_schedule(made), slot, anew=anew))
     elif made is not None:
-        _log.warning("an operator made a schedule of this name; it stays", schedule=task.name)
+        _log.warning("an operator made a schedule of this name; it stays", schedule=name)
     elif stored is not None and known is not None and known.origin is Origin.CODE:
-        await store.run(calls.cron_drop(None, task.name, stored))
+        await store.run(calls.cron_drop(None, name, stored))
 
 
 def _decoded(stored: bytes | None) -> CronSchedule | None:

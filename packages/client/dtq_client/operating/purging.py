@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from dtq_client.operating.letters import Done
 from dtq_client.queries.counters import all_queues, known_queues
+from dtq_client.queries.walks import entries_of, members_of
 from dtq_core import reads
 from dtq_core.audit import operation
 from dtq_core.calls import batches
@@ -94,21 +95,8 @@ def _check(store: Store, queue: str, band: str | None) -> None:
 def _waiting(store: Store, keys: Keyspace, queue: str, band: str | None) -> Iterator[Sequence[str]]:
     """Ids of tasks that may wait in a queue, in bounded lists; the script looks at each again."""
     for one in Band if band is None else [band]:
-        cursor = "0"
-        while page := store.read(reads.stream_entries(keys.stream(queue, one), cursor)):
+        for page in entries_of(store, keys.stream(queue, one)):
             yield [task_id for _, task_id in page]
-            cursor = page[-1][0]
     for schedule in (keys.delay_schedule, keys.retry_schedule):
-        for found in _members(store, schedule):
-            yield from batches(found)
-
-
-def _members(store: Store, schedule: str) -> Iterator[list[str]]:
-    """What a schedule holds, in steps of ZSCAN: what stays is met, whatever goes meanwhile."""
-    cursor = 0
-    while True:
-        page = store.read(reads.scan_schedule(schedule, cursor))
-        yield page.task_ids
-        cursor = page.cursor
-        if cursor == 0:
-            return
+        for members in members_of(store, schedule):
+            yield from batches(members)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import msgspec
 
+from dtq_client.queries.walks import scanned
 from dtq_core import reads
 from dtq_core.audit import operation
 from dtq_core.calls import Call
@@ -68,13 +70,8 @@ def list_schedules(store: Store) -> list[ScheduleInfo]:
 
 def _stored(store: Store) -> Iterator[StoredSchedule]:
     for keys in store.partitions.all:
-        cursor = 0
-        while True:
-            page = store.read(reads.scan_schedules(keys, cursor))
+        for page in scanned(store, partial(reads.scan_schedules, keys)):
             yield from store.read(reads.schedules(keys, page.definitions))
-            cursor = page.cursor
-            if cursor == 0:
-                break
 
 
 def _info(stored: StoredSchedule) -> ScheduleInfo:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 
+from dtq_client.queries.walks import entries_of, members_of, scanned
 from dtq_core import reads
 from dtq_core.audit import Operation
 from dtq_core.calls import Calls, batches
@@ -90,23 +92,18 @@ class Walk:
 
     def _all_keys(self) -> Iterator[Finding]:
         fixed = {name.removeprefix(f"{self._keys.prefix}:") for name in fixed_keys(self._keys)}
-        cursor = 0
-        while True:
-            page = self._store.read(reads.scan_all(self._keys, cursor))
+        for page in scanned(self._store, lambda at: reads.scan_all(self._keys, at)):
             foreign: list[Finding] = []
             things = [
                 thing
-                for name in page.task_ids
+                for name in page.names
                 if name not in fixed
                 for thing in self._things_of(name, foreign)
             ]
             yield from self._look(things)
             yield from foreign
-            self.keys_seen += len(page.task_ids)
+            self.keys_seen += len(page.names)
             self._progress(self.keys_seen)
-            cursor = page.cursor
-            if cursor == 0:
-                return
 
     def _things_of(self, name: str, foreign: list[Finding]) -> Iterator[Thing]:
         """What there is to look at because of a key; one that is none of ours is noted."""
@@ -132,24 +129,15 @@ class Walk:
                 yield Thing("entry", f"{queue}:{band}", entry)
 
     def _walk_stream(self, key: str) -> Iterator[tuple[str, str]]:
-        if self._store.link.command("TYPE", key) != b"stream":
-            return
-        cursor = "0"
-        while page := self._store.read(reads.stream_entries(key, cursor)):
-            yield from page
-            cursor = page[-1][0]
+        if self._store.link.command("TYPE", key) == b"stream":
+            yield from chain.from_iterable(entries_of(self._store, key))
 
     def _members(self) -> Iterator[Thing]:
         keys = self._keys
         schedules = {"delay": keys.delay_schedule, "retry": keys.retry_schedule}
         for name, key in {**schedules, "expiry": keys.expiry}.items():
-            cursor = 0
-            while True:
-                page = self._store.read(reads.scan_schedule(key, cursor))
-                yield from (Thing("member", name, member) for member in page.task_ids)
-                cursor = page.cursor
-                if cursor == 0:
-                    break
+            for members in members_of(self._store, key):
+                yield from (Thing("member", name, member) for member in members)
 
     def _letters(self) -> Iterator[Thing]:
         for entry, task_id in self._walk_stream(self._keys.dlq):

@@ -11,9 +11,11 @@ Times of tasks are those in their ids (UUIDv7), by the clocks of those who submi
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from functools import partial
 from typing import NamedTuple
 
 from dtq_client.queries.streams import delivered, streams_of
+from dtq_client.queries.walks import members_of, scanned
 from dtq_core import reads
 from dtq_core.calls import batches
 from dtq_core.clock import rfc3339
@@ -153,11 +155,7 @@ def _backwards(store: Store, key: str) -> Iterator[_Page]:
 
 
 def _schedule(store: Store, key: str) -> Iterator[_Page]:
-    cursor = None
-    while cursor != 0:
-        page = store.read(reads.scan_schedule(key, cursor or 0))
-        cursor = page.cursor
-        yield _Page(page.task_ids, _ALL)
+    yield from (_Page(members, _ALL) for members in members_of(store, key))
 
 
 def _held(store: Store, keys: Keyspace, queue: str | None) -> Iterator[_Page]:
@@ -179,11 +177,8 @@ def _everything(store: Store, keys: Keyspace) -> Iterator[_Page]:
     for page in _backwards(store, keys.events):
         yield page
         rest = page.rest
-    cursor = None
-    while cursor != 0:
-        found = store.read(reads.scan(keys, cursor or 0))
-        cursor = found.cursor
-        yield _Page(found.task_ids, rest)
+    for found in scanned(store, partial(reads.scan, keys)):
+        yield _Page(found.names, rest)
 
 
 def time_in(task_id: str) -> str:

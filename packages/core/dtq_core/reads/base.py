@@ -25,7 +25,7 @@ class Read(Generic[T]):
 
 
 class Page(NamedTuple):
-    """Part of a walk over all tasks: their ids, and where to go on; 0 is the end."""
+    """Part of a walk: the names that it met, and where to go on; 0 is the end."""
 
-    task_ids: list[str]
+    names: list[str]
     cursor: int
