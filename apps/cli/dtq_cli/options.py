@@ -10,10 +10,12 @@ import os
 import socket
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from dtq_core.limits import Band
 
 if TYPE_CHECKING:
     from dtq_client import Client
@@ -59,6 +61,31 @@ Reason = Annotated[
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do it without asking.")]
+
+
+Arguments = Annotated[
+    str,
+    typer.Option(
+        "--args",
+        help="Positional arguments, a JSON list; - reads it from stdin.",
+        metavar="JSON",
+    ),
+]
+NamedArguments = Annotated[
+    str, typer.Option("--kwargs", help="Arguments by name, a JSON object.", metavar="JSON")
+]
+TaskQueue = Annotated[str, typer.Option("--queue", "-q", help="The queue.")]
+TaskBand = Annotated[str, typer.Option("--band", help=f"Its priority: {', '.join(Band)}.")]
+Ttl = Annotated[
+    float | None,
+    typer.Option(
+        "--ttl",
+        help="How long it may wait; after that it never starts.",
+        metavar="SECONDS",
+        show_default=False,
+    ),
+]
+MaxAttempts = Annotated[int, typer.Option("--max-attempts", help="How often it may start.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,32 +222,47 @@ def check_queues(names: list[str] | None) -> list[str] | None:
 
 
 def spread(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command whose parameter of type :class:`Common` is given as the options in it.
+    """Return a command whose parameters that are dataclasses of options are given one by one.
 
     Args:
         command: annotated as typer asks for; without such a parameter it is returned as it is.
     """
     signature = inspect.signature(command, eval_str=True)
-    own = [p for p in signature.parameters.values() if p.annotation is not Common]
-    if len(own) == len(signature.parameters):
+    groups = {p.name: p.annotation for p in signature.parameters.values() if _is_group(p)}
+    if not groups:
         return command
-    types = inspect.get_annotations(Common, eval_str=True)
-    shared = [
+    parameters: list[inspect.Parameter] = []
+    in_order = sorted(signature.parameters.values(), key=lambda p: p.annotation is Common)
+    for parameter in in_order:  # what all commands have comes last
+        if parameter.name in groups:
+            parameters += _parameters_of(parameter.annotation)
+        else:
+            parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+
+    @functools.wraps(command)
+    def spread_out(**values: Any) -> None:
+        made = {
+            name: group(**{field.name: values.pop(field.name) for field in fields(group)})
+            for name, group in groups.items()
+        }
+        command(**values, **made)
+
+    spread_out.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return spread_out
+
+
+def _is_group(parameter: inspect.Parameter) -> bool:
+    return isinstance(parameter.annotation, type) and is_dataclass(parameter.annotation)
+
+
+def _parameters_of(group: Any) -> list[inspect.Parameter]:
+    types = inspect.get_annotations(group, eval_str=True)
+    return [
         inspect.Parameter(
             field.name,
             inspect.Parameter.KEYWORD_ONLY,
             default=field.default,
             annotation=types[field.name],
         )
-        for field in fields(Common)
+        for field in fields(group)
     ]
-
-    @functools.wraps(command)
-    def spread_out(**values: Any) -> None:
-        common = Common(**{field.name: values.pop(field.name) for field in fields(Common)})
-        command(**values, common=common)
-
-    spread_out.__signature__ = signature.replace(  # type: ignore[attr-defined]
-        parameters=[*(p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own), *shared]
-    )
-    return spread_out

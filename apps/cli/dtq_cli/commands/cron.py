@@ -7,7 +7,17 @@ from typing import Annotated
 import typer
 
 from dtq_cli.commands.submit import named_of, positional_of
-from dtq_cli.options import Common, Reason, operator
+from dtq_cli.options import (
+    Arguments,
+    Common,
+    MaxAttempts,
+    NamedArguments,
+    Reason,
+    TaskBand,
+    TaskQueue,
+    Ttl,
+    operator,
+)
 from dtq_cli.output import Column, print_json, print_line, print_table
 from dtq_cli.times import ago
 from dtq_client.operating.schedules import (
@@ -84,28 +94,12 @@ def add(
         ),
     ],
     tz: Annotated[str, typer.Option("--tz", help="Its time zone, by its IANA name.")] = "UTC",
-    args: Annotated[
-        str, typer.Option("--args", help="Positional arguments, a JSON list.", metavar="JSON")
-    ] = "[]",
-    kwargs: Annotated[
-        str, typer.Option("--kwargs", help="Arguments by name, a JSON object.", metavar="JSON")
-    ] = "{}",
-    queue: Annotated[str, typer.Option("--queue", "-q", help="The queue.")] = DEFAULT_QUEUE,
-    band: Annotated[
-        str, typer.Option("--band", help=f"Its priority: {', '.join(Band)}.")
-    ] = Band.NORMAL.value,
-    ttl: Annotated[
-        float | None,
-        typer.Option(
-            "--ttl",
-            help="How long each task may wait; after that it never starts.",
-            metavar="SECONDS",
-            show_default=False,
-        ),
-    ] = None,
-    max_attempts: Annotated[
-        int, typer.Option("--max-attempts", help="How often each task may start.")
-    ] = DEFAULT_MAX_ATTEMPTS,
+    args: Arguments = "[]",
+    kwargs: NamedArguments = "{}",
+    queue: TaskQueue = DEFAULT_QUEUE,
+    band: TaskBand = Band.NORMAL.value,
+    ttl: Ttl = None,
+    max_attempts: MaxAttempts = DEFAULT_MAX_ATTEMPTS,
     misfire: Annotated[
         str, typer.Option("--misfire", help=f"Of missed slots: {', '.join(Misfire)}.")
     ] = Misfire.ONCE.value,

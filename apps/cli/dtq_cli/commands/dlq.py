@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import Annotated
 
@@ -42,44 +44,70 @@ Ids = Annotated[
     list[str] | None,
     typer.Argument(help="Only these tasks.", metavar="ID", show_default=False),
 ]
-Queue = Annotated[
-    str | None, typer.Option("--queue", "-q", help="Only this queue.", show_default=False)
-]
-Task = Annotated[
-    str | None,
-    typer.Option("--task", help="Only tasks of this name.", metavar="NAME", show_default=False),
-]
-Error = Annotated[
-    str | None,
-    typer.Option(
-        "--error",
-        help="Only where the last attempt failed with this type of error.",
-        metavar="TYPE",
-        show_default=False,
-    ),
-]
-OlderThan = Annotated[
-    float | None,
-    typer.Option(
-        "--older-than", help="Only those dead for longer.", metavar="SECONDS", show_default=False
-    ),
-]
-NewerThan = Annotated[
-    float | None,
-    typer.Option(
-        "--newer-than", help="Only those dead for less.", metavar="SECONDS", show_default=False
-    ),
-]
 All = Annotated[bool, typer.Option("--all", help="All of them.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The options that choose dead letters."""
+
+    queue: Annotated[
+        str | None, typer.Option("--queue", "-q", help="Only this queue.", show_default=False)
+    ] = None
+    task: Annotated[
+        str | None,
+        typer.Option("--task", help="Only tasks of this name.", metavar="NAME", show_default=False),
+    ] = None
+    error: Annotated[
+        str | None,
+        typer.Option(
+            "--error",
+            help="Only where the last attempt failed with this type of error.",
+            metavar="TYPE",
+            show_default=False,
+        ),
+    ] = None
+    older_than: Annotated[
+        float | None,
+        typer.Option(
+            "--older-than",
+            help="Only those dead for longer.",
+            metavar="SECONDS",
+            show_default=False,
+        ),
+    ] = None
+    newer_than: Annotated[
+        float | None,
+        typer.Option(
+            "--newer-than", help="Only those dead for less.", metavar="SECONDS", show_default=False
+        ),
+    ] = None
+
+    def filter(self, ids: Sequence[str] | None = None) -> Filter:
+        """Return what is meant. Errors as of :class:`Filter`, and for ages out of bounds."""
+        for name, age_s in (("--older-than", self.older_than), ("--newer-than", self.newer_than)):
+            if age_s is not None:
+                check_duration_ms(name, age_s)
+        return Filter(
+            queue=self.queue,
+            task=self.task,
+            error=self.error,
+            older_than_s=self.older_than,
+            newer_than_s=self.newer_than,
+            ids=tuple(ids or ()),
+        )
+
+    def filter_or_all(self, ids: Sequence[str] | None, everything: bool) -> Filter:
+        """Return the same; nobody means all of them by naming none."""
+        wanted = self.filter(ids)
+        if (wanted == Filter()) is not everything:
+            raise InvalidOptionError("name tasks, or give filters, or --all")
+        return wanted
 
 
 def list_letters(
     common: Common,
-    queue: Queue = None,
-    task: Task = None,
-    error: Error = None,
-    older_than: OlderThan = None,
-    newer_than: NewerThan = None,
+    chosen: Chosen,
     limit: Annotated[int, typer.Option("--limit", "-n", help="How many at most.")] = 50,
 ) -> None:
     """List dead letters.
@@ -88,7 +116,7 @@ def list_letters(
     record; the reason is what was written when it was given up.
     """
     check_count("--limit", limit, _MOST)
-    wanted = _filter(None, queue, task, error, older_than, newer_than)
+    wanted = chosen.filter()
     with common.store() as store:
         found = list(islice(find_letters(store, wanted), limit + 1))
     if common.json:
@@ -132,12 +160,8 @@ def show_letter(task_id: TaskId, common: Common) -> None:
 
 def requeue_letters(
     common: Common,
+    chosen: Chosen,
     ids: Ids = None,
-    queue: Queue = None,
-    task: Task = None,
-    error: Error = None,
-    older_than: OlderThan = None,
-    newer_than: NewerThan = None,
     everything: All = False,
     rate: Annotated[
         float | None,
@@ -155,7 +179,7 @@ def requeue_letters(
     stays. Interrupted, the rest is as it was, and the command can be repeated. Exits with 1 where a
     task that was named did not fail.
     """
-    wanted = _chosen(_filter(ids, queue, task, error, older_than, newer_than), everything)
+    wanted = chosen.filter_or_all(ids, everything)
     if rate is not None and not 0 < rate <= _MOST_PER_SECOND:
         raise InvalidOptionError(f"--rate is out of range: use 0 to {_MOST_PER_SECOND:,} a second")
     with common.store() as store:
@@ -174,12 +198,8 @@ def requeue_letters(
 
 def purge_letters(
     common: Common,
+    chosen: Chosen,
     ids: Ids = None,
-    queue: Queue = None,
-    task: Task = None,
-    error: Error = None,
-    older_than: OlderThan = None,
-    newer_than: NewerThan = None,
     everything: All = False,
     dry_run: DryRun = False,
     reason: Reason = "",
@@ -190,7 +210,7 @@ def purge_letters(
     Named as for `dtq dlq requeue`. It asks first, with their number, unless `--yes` is given. What
     is removed cannot be brought back; its ids stay in the audit log.
     """
-    wanted = _chosen(_filter(ids, queue, task, error, older_than, newer_than), everything)
+    wanted = chosen.filter_or_all(ids, everything)
     with common.store() as store:
         if dry_run:
             _try(common, store, wanted, "removed for good")
@@ -199,34 +219,6 @@ def purge_letters(
         with Progress("removed") as progress:
             done = discard(store, wanted, operator(), reason, progress=progress)
     _tell(common, wanted, done, "removed")
-
-
-def _filter(
-    ids: list[str] | None,
-    queue: str | None,
-    task: str | None,
-    error: str | None,
-    older_than: float | None,
-    newer_than: float | None,
-) -> Filter:
-    for name, value in (("--older-than", older_than), ("--newer-than", newer_than)):
-        if value is not None:
-            check_duration_ms(name, value)
-    return Filter(
-        queue=queue,
-        task=task,
-        error=error,
-        older_than_s=older_than,
-        newer_than_s=newer_than,
-        ids=tuple(ids or ()),
-    )
-
-
-def _chosen(wanted: Filter, everything: bool) -> Filter:
-    """Nobody means all of them by naming none."""
-    if (wanted == Filter()) is not everything:
-        raise InvalidOptionError("name tasks, or give filters, or --all")
-    return wanted
 
 
 def _count(store: Store, wanted: Filter) -> int:

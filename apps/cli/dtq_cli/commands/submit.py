@@ -10,7 +10,15 @@ import msgspec
 import typer
 
 from dtq_cli.commands.result import check_wait, wait_for_result
-from dtq_cli.options import Common
+from dtq_cli.options import (
+    Arguments,
+    Common,
+    MaxAttempts,
+    NamedArguments,
+    TaskBand,
+    TaskQueue,
+    Ttl,
+)
 from dtq_cli.output import note, print_json, print_line
 from dtq_client import Client
 from dtq_core import codec
@@ -24,33 +32,14 @@ _LONGEST_HINT = 40
 def submit(
     name: Annotated[str, typer.Argument(help="The task's name.", show_default=False)],
     common: Common,
-    args: Annotated[
-        str,
-        typer.Option(
-            "--args",
-            help="Positional arguments, a JSON list; - reads it from stdin.",
-            metavar="JSON",
-        ),
-    ] = "[]",
-    kwargs: Annotated[
-        str, typer.Option("--kwargs", help="Arguments by name, a JSON object.", metavar="JSON")
-    ] = "{}",
-    queue: Annotated[str, typer.Option("--queue", "-q", help="The queue.")] = DEFAULT_QUEUE,
-    band: Annotated[
-        str, typer.Option("--band", help=f"Its priority: {', '.join(Band)}.")
-    ] = Band.NORMAL.value,
+    args: Arguments = "[]",
+    kwargs: NamedArguments = "{}",
+    queue: TaskQueue = DEFAULT_QUEUE,
+    band: TaskBand = Band.NORMAL.value,
     delay: Annotated[
         float, typer.Option("--delay", help="How long before it may start.", metavar="SECONDS")
     ] = 0,
-    ttl: Annotated[
-        float | None,
-        typer.Option(
-            "--ttl",
-            help="How long it may wait; after that it never starts.",
-            metavar="SECONDS",
-            show_default=False,
-        ),
-    ] = None,
+    ttl: Ttl = None,
     idempotency_key: Annotated[
         str | None,
         typer.Option(
@@ -60,9 +49,7 @@ def submit(
             show_default=False,
         ),
     ] = None,
-    max_attempts: Annotated[
-        int, typer.Option("--max-attempts", help="How often it may start.")
-    ] = DEFAULT_MAX_ATTEMPTS,
+    max_attempts: MaxAttempts = DEFAULT_MAX_ATTEMPTS,
     timeout: Annotated[
         float | None,
         typer.Option(
