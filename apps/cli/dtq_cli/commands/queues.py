@@ -34,7 +34,7 @@ def queues(common: Common) -> None:
     if common.json:
         print_json(infos)
         return
-    counts = [{status: getattr(info, status.lower()) for status in Status} for info in infos]
+    counts = [info.tasks for info in infos]
     shown = [s for s in Status if s in _ALWAYS or any(count[s] for count in counts)]
     print_table(
         [

@@ -100,7 +100,7 @@ def statistics(store: Store) -> Stats:
     queues = {keys.index: queues_of(store, keys) for keys in store.partitions.all}
     everything = _added("", [info for infos in queues.values() for info in infos])
     return Stats(
-        tasks={status: getattr(everything, status.lower()) for status in Status},
+        tasks=everything.tasks,
         oldest_waiting=oldest_waiting(
             store, {index: [info.queue for info in infos] for index, infos in queues.items()}
         ),
@@ -129,7 +129,7 @@ def _added(name: str, infos: Sequence[QueueInfo]) -> QueueInfo:
 
 def _partition(keys: Keyspace, queues: Sequence[QueueInfo], leader: str | None) -> PartitionStats:
     added = _added("", queues)
-    counts = {status: getattr(added, status.lower()) for status in Status}
+    counts = added.tasks
     return PartitionStats(
         prefix=keys.prefix,
         waiting=sum(counts[status] for status in WAITING),

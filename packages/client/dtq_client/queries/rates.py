@@ -167,12 +167,8 @@ def _seconds_between(before: Sample | None, now: Sample) -> float | None:
     return (now.at_ms - before.at_ms) / 1000
 
 
-def _tasks(queue: QueueInfo) -> dict[str, int]:
-    return {status: getattr(queue, status.lower()) for status in Status}
-
-
 def _queue(before: QueueInfo | None, now: QueueInfo, over_s: float | None) -> QueueFigures:
-    earlier, tasks = _tasks(before) if before else {}, _tasks(now)
+    earlier, tasks = before.tasks if before else {}, now.tasks
     return QueueFigures(
         queue=now.queue,
         paused_since=now.paused_since,

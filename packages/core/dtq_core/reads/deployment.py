@@ -47,6 +47,11 @@ class QueueInfo(msgspec.Struct, frozen=True):
     reclaimed: int
     released: int
 
+    @property
+    def tasks(self) -> dict[str, int]:
+        """The counters of tasks, by status."""
+        return {status: getattr(self, status.lower()) for status in Status}
+
 
 class WorkerInfo(msgspec.Struct, frozen=True):
     """One worker process as its last heartbeat describes it.
