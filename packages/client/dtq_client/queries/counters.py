@@ -45,7 +45,7 @@ class Stats(msgspec.Struct, frozen=True):
         partitions: each partition.
     """
 
-    tasks: dict[str, int]
+    tasks: dict[Status, int]
     oldest_waiting: Waiting | None
     dead_letters: int
     queues: int

@@ -51,7 +51,7 @@ class QueueFigures(msgspec.Struct, frozen=True):
 
     queue: str
     paused_since: str | None
-    tasks: dict[str, int]
+    tasks: dict[Status, int]
     ended_per_second: float | None
 
 
@@ -107,7 +107,7 @@ class Figures(msgspec.Struct, frozen=True):
     at: str
     over_seconds: float | None
     ended_per_second: float | None
-    tasks: dict[str, int]
+    tasks: dict[Status, int]
     oldest_waiting: Waiting | None
     leaders: list[str]
     memory: Memory | None
@@ -177,7 +177,7 @@ def _queue(before: QueueInfo | None, now: QueueInfo, over_s: float | None) -> Qu
     )
 
 
-def _ended(before: Mapping[str, int], now: Mapping[str, int]) -> int:
+def _ended(before: Mapping[Status, int], now: Mapping[Status, int]) -> int:
     """How many tasks ended; what was requeued meanwhile, or lost with a server, counts as none."""
     return sum(max(0, now[status] - before.get(status, 0)) for status in TERMINAL)
 

@@ -48,7 +48,7 @@ class QueueInfo(msgspec.Struct, frozen=True):
     released: int
 
     @property
-    def tasks(self) -> dict[str, int]:
+    def tasks(self) -> dict[Status, int]:
         """The counters of tasks, by status."""
         return {status: getattr(self, status.lower()) for status in Status}
 
