@@ -21,9 +21,10 @@ LIMIT_S = 60.0
 
 HANDLERS = """
 import asyncio
+from pathlib import Path
 from typing import Any
 
-from dtq import fixed, task
+from dtq import Context, fixed, task
 
 
 @task
@@ -32,7 +33,8 @@ async def add(a: int, b: int) -> int:
 
 
 @task(queue="mail")
-async def sleep(seconds: float) -> str:
+async def sleep(ctx: Context, seconds: float) -> str:
+    Path(f"{ctx.task_id}.started").touch()
     await asyncio.sleep(seconds)
     return "rested"
 
@@ -121,6 +123,10 @@ class Terminal:
     def submit(self, name: str, *args: Any, **options: Any) -> str:
         """Submit a task, from here, and return its id."""
         return self.client.submit_by_name(name, args, **options).id
+
+    def started(self, task_id: str) -> None:
+        """Wait until the handler of a ``sleep`` has begun: ``RUNNING`` is said before that."""
+        eventually("it starts", (self.folder / f"{task_id}.started").exists)
 
     def ended(self, task_id: str) -> str:
         """Wait for the end of a task; return its status."""

@@ -168,7 +168,7 @@ def test_cancel_of_a_waiting_task(shop: Terminal) -> None:
 
 def test_cancel_of_a_running_task(shop: Terminal) -> None:
     task_id = shop.submit("sleep", 30, queue="mail")
-    eventually("it runs", lambda: shop.client.get(task_id).status == "RUNNING")
+    shop.started(task_id)
     answer = shop.json("cancel", task_id, "--reason", "not wanted")
     assert answer == {"id": task_id, "answer": "requested"}
     assert shop.ended(task_id) == "CANCELLED"

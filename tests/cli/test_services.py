@@ -29,7 +29,7 @@ def leader_of(terminal: Terminal) -> bytes | None:
 def test_a_worker_stops_in_order(terminal: Terminal) -> None:
     worker = terminal.start_worker(log_level="info")
     task_id = terminal.submit("sleep", 0.3, queue="mail")
-    eventually("it runs", lambda: terminal.client.get(task_id).status == "RUNNING")
+    terminal.started(task_id)
     done = stop(worker)
     assert (done.code, done.out) == (0, "")
     events = [json.loads(line)["event"] for line in done.err.splitlines()]

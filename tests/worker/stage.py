@@ -67,6 +67,7 @@ class Stage:
         self.client = AsyncClient(**self.values)
         self.raw = redis.asyncio.Redis.from_url(url)
         self.accepted: list[str] = []
+        self._workers: list[Worker] = []
 
     @property
     def keys(self) -> Any:
@@ -112,12 +113,14 @@ class Stage:
             settings=self.settings(**overrides),
         )
         running = asyncio.create_task(worker.run())
+        self._workers.append(worker)
         try:
             await first_of(running, worker.running.wait())
             yield worker
         finally:
             worker.retire()
             await asyncio.wait_for(running, 20)
+            self._workers.remove(worker)
 
     @contextlib.asynccontextmanager
     async def scheduler(self, **overrides: Any) -> AsyncIterator[Scheduler]:
@@ -144,9 +147,13 @@ class Stage:
         return (await handle.info()).status == status
 
     async def started(self, *handles: AsyncHandle[Any]) -> None:
-        """Wait until tasks are running."""
-        for handle in handles:
-            await eventually("its start", lambda handle=handle: self.has_status(handle, "RUNNING"))
+        """Wait until handlers have begun: ``RUNNING`` is said before that."""
+        wanted = {handle.id for handle in handles}
+        await eventually("the handlers to start", lambda: wanted <= self._begun())
+
+    def _begun(self) -> set[str]:
+        held = (held for worker in self._workers for held in worker._leases.all())
+        return {h.claim.task_id for h in held if h.interruptible or h.in_thread}
 
     def check_ledger(self) -> None:
         """Check that every accepted task has ended, and that nothing is left lying about."""
