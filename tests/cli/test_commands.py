@@ -223,7 +223,7 @@ def test_list_by_name(shop: Terminal) -> None:
 def test_queues(shop: Terminal) -> None:
     shop.submit("add", queue="counted", delay=60)
     queue = next(q for q in shop.json("queues") if q["queue"] == "counted")
-    assert (queue["scheduled"], queue["queued"], queue["absorbed"]) == (1, 0, 0)
+    assert (queue["tasks"]["SCHEDULED"], queue["tasks"]["QUEUED"], queue["absorbed"]) == (1, 0, 0)
     row = next(x for x in shop.ok("queues").splitlines() if x.startswith("counted "))
     assert row.split()[:3] == ["counted", "1", "0"]
 

@@ -54,7 +54,7 @@ def test_a_letter_is_shown_with_its_arguments_and_attempts(shop: Terminal, dead:
     assert "\x1b" not in out
     assert "[31mno" in out
     found = shop.json("dlq", "show", task_id)
-    assert found["arguments"] == '[["\\u001b[31mno"],{}]'
+    assert (found["args"], found["kwargs"]) == (["\x1b[31mno"], {})
     assert found["attempts"][0]["error"]["type"] == "ValueError"
     done = shop.run("dlq", "show", shop.submit("add", 1, 2))
     assert done.code == 1

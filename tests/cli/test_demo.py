@@ -40,6 +40,7 @@ from dtq_cli.demo.report import Report
 from dtq_cli.demo.summary import summarize
 from dtq_cli.main import run
 from dtq_core.reads import QueueInfo
+from support.queues import queue
 
 RUN_LIMIT_S = 60
 MIB = 1_048_576
@@ -381,8 +382,7 @@ def record(task_id: str, status: Status, attempt: int = 1, crashes: int = 0) -> 
 
 
 def counters(**values: int) -> QueueInfo:
-    names = (name for name in QueueInfo.__struct_fields__[2:])
-    return QueueInfo("demo", None, **{name: values.get(name, 0) for name in names})
+    return queue("demo", None, **values)
 
 
 SOUND = Evidence(

@@ -26,8 +26,8 @@ def test_counters_are_added_up_over_partitions(deployment: Terminal, store: Stor
     deployment.submit("add", queue="reports", delay=60)
     deployment.client.cancel(deployment.submit("add", queue="reports"))
     mail, reports = all_queues(store)
-    assert (mail.queue, mail.queued, mail.running) == ("mail", 8, 0)
-    assert (reports.scheduled, reports.cancelled) == (1, 1)
+    assert (mail.queue, mail.tasks["QUEUED"], mail.tasks["RUNNING"]) == ("mail", 8, 0)
+    assert (reports.tasks["SCHEDULED"], reports.tasks["CANCELLED"]) == (1, 1)
     stats = statistics(store)
     assert (stats.queues, stats.workers) == (2, 0)
     assert stats.tasks["QUEUED"] == 8

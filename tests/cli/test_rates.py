@@ -9,13 +9,9 @@ import pytest
 from dtq_client.queries.rates import Longest, Sample, Window, figures
 from dtq_core.clock import rfc3339
 from dtq_core.reads import QueueInfo, WorkerInfo
+from support.queues import queue
 
-COUNTERS = [name for name in QueueInfo.__struct_fields__ if name not in {"queue", "paused_since"}]
 START_MS = 1_800_000_000_000
-
-
-def queue(name: str, paused_since: str | None = None, **counts: int) -> QueueInfo:
-    return QueueInfo(name, paused_since, **(dict.fromkeys(COUNTERS, 0) | counts))
 
 
 def worker(

@@ -85,7 +85,7 @@ def test_a_submit_that_was_carried_out_long_ago_is_still_one_task(
     (claim,) = hand.claim()
     hand.succeed(claim, 1)
     submission = hand.store.calls[0].submit(
-        [client._requests.of_task(add, (1,), {})._replace(task_id=handle.id)]
+        [client.requests.of_task(add, (1,), {})._replace(task_id=handle.id)]
     )
     (answer,) = hand.store.run(submission)
     assert answer.status == Status.SUCCEEDED

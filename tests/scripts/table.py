@@ -226,7 +226,8 @@ class Table:
 
     def counters(self) -> dict[str, int]:
         info = self.store.read(reads.queues(self.keys, [QUEUE]))[0]
-        return {name: getattr(info, name) for name in info.__struct_fields__ if name != "queue"}
+        others = {"absorbed": info.absorbed, "reclaimed": info.reclaimed, "released": info.released}
+        return {**info.tasks, **others}
 
     def snapshot(self) -> dict[str, Any]:
         """Every key, the prefix left out: what it holds, and whether it has a TTL."""

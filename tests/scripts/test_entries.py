@@ -222,7 +222,7 @@ def test_a_queue_full_of_stale_entries_is_cleared_a_bounded_number_at_a_time(tab
         assert table.tokens(), "nobody is told that more waits"
     assert looks >= 3
     assert [claim.task_id for claim in claims] == [good]
-    assert table.counters()["expired"] == 2000
+    assert table.counters()["EXPIRED"] == 2000
 
 
 def test_a_running_task_keeps_its_entry_when_the_group_is_made_again(table: Table) -> None:

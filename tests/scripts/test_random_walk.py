@@ -174,7 +174,7 @@ def _check_books(walk: Walk, table: Table) -> None:
     counted, found = table.counters(), list(walk.statuses().values())
     for status in Status:
         there = found.count(status)
-        ever = counted[status.lower()]
+        ever = counted[status]
         assert ever == there or (status.terminal and ever > there), status
     assert counted["absorbed"] > 0
     leases = [(claim.task_id, claim.lease) for claim in walk.claims]

@@ -400,7 +400,7 @@ def test_counters_that_moved_and_came_back_are_not_compared(
     monkeypatch.setattr(walking.Walk, "_all_keys", moved)
     assert looked(table.store, repair=True).kinds == []
     assert table.status(task_id) is Status.RUNNING
-    assert table.counters()["running"] == 1
+    assert table.counters()["RUNNING"] == 1
 
 
 def test_many_stale_members_are_all_removed(table: Table) -> None:

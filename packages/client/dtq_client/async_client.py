@@ -21,8 +21,9 @@ from dtq_client.requests import (
 from dtq_client.waiting import Waiting
 from dtq_core import codec, reads
 from dtq_core.calls import Calls, Submitted
-from dtq_core.errors import ResultTimeoutError, TaskNotFoundError
+from dtq_core.errors import RedisError, ResultTimeoutError, TaskNotFoundError
 from dtq_core.failpoints import reach
+from dtq_core.reads import Outcome
 from dtq_core.record import Attempt, Submission, TaskInfo
 from dtq_core.scripts import Code
 from dtq_core.settings import load
@@ -43,7 +44,7 @@ class AsyncClient:
         """Prepare a client. Arguments and errors as :class:`~dtq_client.client.Client`."""
         self.settings = load({"redis_url": redis_url, **settings})
         self.store = AsyncStore(self.settings)
-        self._requests = Requests(self.settings, self.store.partitions)
+        self.requests = Requests(self.settings, self.store.partitions)
         self._waiting = Waiting(self.store)
         self._checked: set[bool] = set()
 
@@ -51,16 +52,16 @@ class AsyncClient:
         self, task: Task[P, R] | TaskWithOptions[P, R], /, *args: P.args, **kwargs: P.kwargs
     ) -> AsyncHandle[R]:
         """Submit a task; when this returns, it is accepted. As :meth:`Client.submit`."""
-        return await self._send(self._requests.of_task(task, args, kwargs), unwrap(task)[0])
+        return await self._send(self.requests.of_task(task, args, kwargs), unwrap(task)[0])
 
     async def submit_many(
         self, task: Task[P, R] | TaskWithOptions[P, R], calls: Iterable[Arguments]
     ) -> list[AsyncHandle[R]]:
         """Submit many calls of one handler. As :meth:`Client.submit_many`."""
         plain, _ = unwrap(task)
-        submissions = self._requests.of_many(task, calls)
+        submissions = self.requests.of_many(task, calls)
         await self._check(lay_out=True)
-        for index, batch in self._requests.batches(submissions):
+        for index, batch in self.requests.batches(submissions):
             for answer in await self._submit(self.store.calls[index], batch):
                 accepted(answer, "")
         return [AsyncHandle(self, submission.task_id, plain) for submission in submissions]
@@ -74,7 +75,21 @@ class AsyncClient:
     ) -> AsyncHandle[Any]:
         """Submit a task whose handler this program lacks. As :meth:`Client.submit_by_name`."""
         made = make_options(options)
-        return await self._send(self._requests.by_name(name, args, kwargs or {}, made), None)
+        return await self._send(self.requests.by_name(name, args, kwargs or {}, made), None)
+
+    async def submit_each(self, submissions: Sequence[Submission]) -> list[Submitted | RedisError]:
+        """Submit tasks of any kind, each with its answer. As :meth:`Client.submit_each`."""
+        await self._check(lay_out=True)
+        answers: dict[str, Submitted | RedisError] = {}
+        for index, batch in self.requests.batches(submissions):
+            try:
+                found: Iterable[Submitted | RedisError] = await self._submit(
+                    self.store.calls[index], batch
+                )
+            except RedisError as error:
+                found = [error] * len(batch)
+            answers.update(zip((one.task_id for one in batch), found, strict=True))
+        return [answers[submission.task_id] for submission in submissions]
 
     async def get(self, task_id: str) -> TaskInfo:
         """Return what is known of a task. As :meth:`Client.get`."""
@@ -89,16 +104,25 @@ class AsyncClient:
         self, task_id: str, timeout: float | None = None, *, task: Task[..., Any] | None = None
     ) -> Any:
         """Wait for the result of a task. As :meth:`Client.result`."""
+        text = result_of(await self.outcome(task_id, timeout))
+        if text is None:
+            raise ResultTimeoutError(f"task {task_id} had not ended after {timeout} s")
+        return codec.decode(text, "result") if task is None else task.decode_result(text)
+
+    async def outcome(self, task_id: str, timeout: float | None = None) -> Outcome:
+        """Wait for the end of a task, however it ends. As :meth:`Client.outcome`."""
         patience, retry_s = Patience(timeout), self.settings.retry_timeout
-        read = reads.task_result(self.store.keys_of(task_id), task_id)
+        read = reads.outcome(self.store.keys_of(task_id), task_id)
         await self._check(retry_s=patience.at_most(retry_s))
         while True:
             found = await self.store.read(read, retry_s=patience.at_most(retry_s))
-            if (text := result_of(task_id, found)) is not None:
-                return codec.decode(text, "result") if task is None else task.decode_result(text)
+            if found is None:
+                raise TaskNotFoundError(task_id)
             left_s = patience.left_s
-            if left_s == 0 or not await self._waiting.ended(task_id, left_s):
-                raise ResultTimeoutError(f"task {task_id} had not ended after {timeout} s")
+            if found.info.status.terminal or left_s == 0:
+                return found
+            if not await self._waiting.ended(task_id, left_s):
+                return found
 
     async def cancel(self, task_id: str, reason: str = "") -> CancelAnswer:
         """Cancel a task. As :meth:`Client.cancel`."""

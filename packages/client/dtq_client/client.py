@@ -23,8 +23,9 @@ from dtq_client.requests import (
 from dtq_client.waiting_thread import WaitingThread
 from dtq_core import codec, reads
 from dtq_core.calls import Calls, Submitted
-from dtq_core.errors import ResultTimeoutError, TaskNotFoundError
+from dtq_core.errors import RedisError, ResultTimeoutError, TaskNotFoundError
 from dtq_core.failpoints import reach
+from dtq_core.reads import Outcome
 from dtq_core.record import Attempt, Submission, TaskInfo
 from dtq_core.scripts import Code
 from dtq_core.settings import load
@@ -57,7 +58,7 @@ class Client:
         """
         self.settings = load({"redis_url": redis_url, **settings})
         self.store = Store(self.settings)
-        self._requests = Requests(self.settings, self.store.partitions)
+        self.requests = Requests(self.settings, self.store.partitions)
         self._checked: set[bool] = set()
         self._pid = os.getpid()
         self._lock = threading.Lock()
@@ -81,7 +82,7 @@ class Client:
             RedisError: if the server cannot take it. When it went away in the middle, the task may
                 have been accepted all the same.
         """
-        return self._send(self._requests.of_task(task, args, kwargs), unwrap(task)[0])
+        return self._send(self.requests.of_task(task, args, kwargs), unwrap(task)[0])
 
     def submit_many(
         self, task: Task[P, R] | TaskWithOptions[P, R], calls: Iterable[Arguments]
@@ -100,9 +101,9 @@ class Client:
             RedisError: if the server cannot take them; earlier batches may have been accepted.
         """
         plain, _ = unwrap(task)
-        submissions = self._requests.of_many(task, calls)
+        submissions = self.requests.of_many(task, calls)
         self._check(lay_out=True)
-        for index, batch in self._requests.batches(submissions):
+        for index, batch in self.requests.batches(submissions):
             for answer in self._submit(self.store.calls[index], batch):
                 accepted(answer, "")
         return [Handle(self, submission.task_id, plain) for submission in submissions]
@@ -125,7 +126,32 @@ class Client:
         Returns and raises as :meth:`submit`.
         """
         made = make_options(options)
-        return self._send(self._requests.by_name(name, args, kwargs or {}, made), None)
+        return self._send(self.requests.by_name(name, args, kwargs or {}, made), None)
+
+    def submit_each(self, submissions: Sequence[Submission]) -> list[Submitted | RedisError]:
+        """Submit tasks of any kind, as :class:`Requests` makes them, and say what became of each.
+
+        Args:
+            submissions: made by :attr:`requests`.
+
+        Returns:
+            In order, the answer of the server, which may be that a key is taken; or why there is
+            none.
+
+        Raises:
+            RedisError: if the server is not fit, or cannot be reached at all; nothing was sent.
+        """
+        self._check(lay_out=True)
+        answers: dict[str, Submitted | RedisError] = {}
+        for index, batch in self.requests.batches(submissions):
+            try:
+                found: Iterable[Submitted | RedisError] = self._submit(
+                    self.store.calls[index], batch
+                )
+            except RedisError as error:
+                found = [error] * len(batch)
+            answers.update(zip((one.task_id for one in batch), found, strict=True))
+        return [answers[submission.task_id] for submission in submissions]
 
     def get(self, task_id: str) -> TaskInfo:
         """Return what is known of a task.
@@ -158,16 +184,37 @@ class Client:
             TaskNotFoundError: if there is no such task.
             RedisError: if the server cannot tell.
         """
+        text = result_of(self.outcome(task_id, timeout))
+        if text is None:
+            raise ResultTimeoutError(f"task {task_id} had not ended after {timeout} s")
+        return codec.decode(text, "result") if task is None else task.decode_result(text)
+
+    def outcome(self, task_id: str, timeout: float | None = None) -> Outcome:
+        """Wait for the end of a task, however it ends.
+
+        Args:
+            task_id: the task.
+            timeout: seconds to wait; None for as long as it takes, 0 not at all.
+
+        Returns:
+            The task as it stands then, and the JSON text of its result where it has one.
+
+        Raises:
+            TaskNotFoundError: if there is no such task.
+            RedisError: if the server cannot tell.
+        """
         patience, retry_s = Patience(timeout), self.settings.retry_timeout
-        read = reads.task_result(self.store.keys_of(task_id), task_id)
+        read = reads.outcome(self.store.keys_of(task_id), task_id)
         self._check(retry_s=patience.at_most(retry_s))
         while True:
             found = self.store.read(read, retry_s=patience.at_most(retry_s))
-            if (text := result_of(task_id, found)) is not None:
-                return codec.decode(text, "result") if task is None else task.decode_result(text)
+            if found is None:
+                raise TaskNotFoundError(task_id)
             left_s = patience.left_s
-            if left_s == 0 or not self._wait(task_id, left_s):
-                raise ResultTimeoutError(f"task {task_id} had not ended after {timeout} s")
+            if found.info.status.terminal or left_s == 0:
+                return found
+            if not self._wait(task_id, left_s):
+                return found
 
     def cancel(self, task_id: str, reason: str = "") -> CancelAnswer:
         """Cancel a task: at once where it waits, by asking its worker where it runs.

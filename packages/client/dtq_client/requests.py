@@ -20,12 +20,11 @@ from dtq_core.errors import (
     TaskCancelledError,
     TaskExpiredError,
     TaskFailedError,
-    TaskNotFoundError,
 )
 from dtq_core.keyspace import Partitions
 from dtq_core.limits import MAX_ERROR_BYTES, check_size
-from dtq_core.reads import TaskResult
-from dtq_core.record import Options, Submission, SubmissionForm
+from dtq_core.reads import Outcome
+from dtq_core.record import BY_CLIENT, KeyUse, Options, Submission, SubmissionForm
 from dtq_core.scripts import Code
 from dtq_core.settings import Settings
 from dtq_core.states import Status
@@ -75,9 +74,7 @@ class Requests:
             InputError: if the arguments do not fit the handler or cannot be encoded.
         """
         plain, options = unwrap(task)
-        return self._submission(
-            self._form(plain.name, options), plain.encode(args, kwargs), options
-        )
+        return self._submission(self._form(plain.name, options), plain.encode(args, kwargs))
 
     def of_many(self, task: AnyTask[R], calls: Iterable[Arguments]) -> list[Submission]:
         """Build the submissions of many calls; all are checked before any is sent.
@@ -96,13 +93,18 @@ class Requests:
         for index, arguments in enumerate(calls):
             try:
                 payload = plain.encode(*_split(arguments))
-                submissions.append(self._submission(form, payload, options))
+                submissions.append(self._submission(form, payload))
             except InputError as error:
                 raise type(error)(f"call {index}: {error}") from None
         return submissions
 
     def by_name(
-        self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], options: Options
+        self,
+        name: str,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        options: Options,
+        key_use: KeyUse = BY_CLIENT,
     ) -> Submission:
         """Build a submission for a handler that this program does not have.
 
@@ -115,7 +117,7 @@ class Requests:
         except EncodingError:
             _name_culprit(args, kwargs)
             raise
-        return self._submission(self._form(name, options), payload, options)
+        return self._submission(self._form(name, options, key_use), payload)
 
     def batches(
         self, submissions: Sequence[Submission]
@@ -128,11 +130,11 @@ class Requests:
             for batch in batches(group):
                 yield index, batch
 
-    def _form(self, name: str, options: Options) -> SubmissionForm:
-        return SubmissionForm(name, options, self._settings)
+    def _form(self, name: str, options: Options, key_use: KeyUse = BY_CLIENT) -> SubmissionForm:
+        return SubmissionForm(name, options, self._settings, key_use=key_use)
 
-    def _submission(self, form: SubmissionForm, payload: bytes, options: Options) -> Submission:
-        return form.submission(self._partitions.new_id(options.idempotency_key), payload)
+    def _submission(self, form: SubmissionForm, payload: bytes) -> Submission:
+        return form.submission(self._partitions.new_id(form.idempotency_key), payload)
 
 
 def unwrap(task: AnyTask[R]) -> tuple[Task[..., R], Options]:
@@ -229,17 +231,15 @@ def cancel_answer(answer: Ended, task_id: str) -> CancelAnswer:
     return _CANCEL_ANSWERS[answer.code]
 
 
-def result_of(task_id: str, found: TaskResult) -> bytes | None:
+def result_of(found: Outcome) -> bytes | None:
     """Return a result as JSON text; None while the task has not ended.
 
     Raises:
-        TaskNotFoundError: if there is no such task.
         TaskNotSucceededError: if it ended otherwise.
         ResultExpiredError: if its result is no longer kept.
     """
     info = found.info
-    if info is None:
-        raise TaskNotFoundError(task_id)
+    task_id = info.id
     reason = info.error or ""
     match info.status:
         case Status.SUCCEEDED:

@@ -180,13 +180,13 @@ class Partitions:
         """The hash that says how this deployment is laid out."""
         return f"{self.prefix}:meta"
 
-    def new_id(self, idempotency_key: str | None = None) -> str:
+    def new_id(self, idempotency_key: str = "") -> str:
         """Return a new task id.
 
         It is a UUIDv7 (RFC 9562), hence sorted by time, whose last four digits are the partition.
         An idempotency key chooses the partition, so that its record and its task lie together.
         """
-        if idempotency_key is None:
+        if not idempotency_key:
             return self.new_id_in(random.randrange(self.count))
         return self.new_id_in(self.home_of(idempotency_key))
 

@@ -119,6 +119,23 @@ class Submission(NamedTuple):
     dead_letter: str
 
 
+class KeyUse(NamedTuple):
+    """Whose an idempotency key is, and what counts as the same request under it.
+
+    Attributes:
+        owner: a name; keys of different owners are different keys. Empty for the Python clients.
+        whole: whether the other options count too, besides the task's name, queue and arguments. A
+            Python client does not count them: they come from the handler's definition, which may
+            change between two tries.
+    """
+
+    owner: str = ""
+    whole: bool = False
+
+
+BY_CLIENT = KeyUse()
+
+
 class SubmissionForm:
     """The stored form of one task's submissions under the same options, checked and encoded once.
 
@@ -126,7 +143,12 @@ class SubmissionForm:
     """
 
     def __init__(
-        self, name: str, options: Options, settings: Settings, slot_ms: int | None = None
+        self,
+        name: str,
+        options: Options,
+        settings: Settings,
+        slot_ms: int | None = None,
+        key_use: KeyUse = BY_CLIENT,
     ) -> None:
         """Check and encode what all have in common.
 
@@ -135,6 +157,7 @@ class SubmissionForm:
             options: how to run it.
             settings: of this process.
             slot_ms: of a recurring task, the time it is fired for.
+            key_use: of the idempotency key.
 
         Raises:
             InvalidNameError: for a bad task name.
@@ -142,7 +165,8 @@ class SubmissionForm:
         self._name = check_name("task name", name)
         self._options = options
         self._max_payload_bytes = settings.max_payload_bytes
-        key = options.idempotency_key
+        self._whole = key_use.whole
+        key = self.idempotency_key = _stored_key(options.idempotency_key, key_use.owner)
         key_ttl = check_duration_ms("idempotency_ttl", settings.idempotency_ttl) if key else 0
         retention = _retention_ms(options, settings, key_ttl)
         self._common = Submission(
@@ -154,7 +178,7 @@ class SubmissionForm:
             max_attempts=options.max_attempts,
             delay_ms=check_duration_ms("delay", options.delay),
             ttl_ms=-1 if options.ttl is None else check_duration_ms("ttl", options.ttl),
-            idempotency_key=key or "",
+            idempotency_key=key,
             fingerprint="",
             idempotency_ttl_ms=key_ttl,
             retention_ms="" if retention == DEFAULT_RETENTION_MS else retention,
@@ -172,9 +196,20 @@ class SubmissionForm:
             TooLargeError: for a payload over the limit.
         """
         check_size(f"the payload of {self._name}", len(payload), self._max_payload_bytes)
-        common = self._common
-        meaning = fingerprint(self._name, payload, self._options) if common.idempotency_key else ""
-        return common._replace(task_id=task_id, payload=payload, fingerprint=meaning)
+        meaning = ""
+        if self.idempotency_key:
+            meaning = fingerprint(self._name, payload, self._options, whole=self._whole)
+        return self._common._replace(task_id=task_id, payload=payload, fingerprint=meaning)
+
+
+_KEY_OWNER_END = " "
+"""Parts the owner of a key from the key: neither can hold a space."""
+
+
+def _stored_key(key: str | None, owner: str) -> str:
+    if key is None:
+        return ""
+    return f"{owner}{_KEY_OWNER_END}{key}" if owner else key
 
 
 def _retention_ms(options: Options, settings: Settings, key_ttl_ms: int) -> int:
@@ -187,14 +222,28 @@ def _retention_ms(options: Options, settings: Settings, key_ttl_ms: int) -> int:
     )
 
 
-def fingerprint(name: str, payload: bytes, options: Options) -> str:
+def fingerprint(name: str, payload: bytes, options: Options, *, whole: bool = False) -> str:
     """Return what makes two submissions the same request: name, queue and the payload's meaning.
 
     Object members are compared whatever their order, numbers by the text msgspec gives them.
+
+    Args:
+        name: of the task.
+        payload: JSON text of ``[args, kwargs]``.
+        options: how to run it.
+        whole: whether its other options count too; one that is at its default is as good as none.
     """
     meaning = [name, options.queue, codec.decode(payload, "payload")]
+    if whole:
+        given = msgspec.to_builtins(options)
+        counted = {name: value for name, value in given.items() if name in _COUNTED}
+        meaning += [counted] if counted else []
     text = msgspec.json.encode(meaning, order="deterministic")
     return hashlib.blake2b(text, digest_size=16).hexdigest()
+
+
+_COUNTED = frozenset(Options.__struct_fields__) - {"queue", "idempotency_key"}
+"""The options that a fingerprint of the whole request has besides the queue."""
 
 
 class Claim(NamedTuple):
@@ -231,6 +280,24 @@ def decode_spec(text: bytes) -> Spec:
         return _spec_decoder.decode(text)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise EncodingError(f"the record's spec cannot be read: {error}") from None
+
+
+class Payload(NamedTuple):
+    """The arguments of a task; None where they cannot be read."""
+
+    args: list[Any] | None
+    kwargs: dict[str, Any] | None
+
+
+def decode_payload(text: bytes) -> Payload:
+    """Decode the payload of a record, whatever it holds."""
+    try:
+        return Payload(*msgspec.convert(codec.decode(text, "payload"), _PAYLOAD))
+    except (EncodingError, msgspec.ValidationError):
+        return Payload(None, None)
+
+
+_PAYLOAD = tuple[list[Any], dict[str, Any]]
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -374,11 +441,16 @@ def decode_info(task_id: str, values: list[bytes | None]) -> TaskInfo | None:
         due_at=_time(record, "due_ms") if status in {Status.SCHEDULED, Status.RETRYING} else None,
         expires_at=_time(record, "expires_ms"),
         cancel_requested_at=_time(record, "cancel_requested"),
-        idempotency_key=record.get("idem_key"),
+        idempotency_key=_given_key(record.get("idem_key")),
         crashes=_int(record, "crashes"),
         releases=_int(record, "releases"),
         requeues=_int(record, "requeues"),
     )
+
+
+def _given_key(stored: str | None) -> str | None:
+    """The idempotency key as it was given, without its owner."""
+    return stored and stored.rpartition(_KEY_OWNER_END)[2]
 
 
 def _name_of(spec: str) -> str:

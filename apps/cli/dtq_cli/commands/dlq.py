@@ -11,7 +11,7 @@ import typer
 
 from dtq_cli.commands.attempts import print_attempts
 from dtq_cli.options import Common, DryRun, Reason, TaskId, Yes, confirm, operator
-from dtq_cli.output import Column, note, print_fields, print_json, print_line, print_table
+from dtq_cli.output import Column, note, print_fields, print_json, print_line, print_table, to_json
 from dtq_cli.progress import Progress
 from dtq_cli.times import age, local
 from dtq_client.operating.letters import (
@@ -33,7 +33,7 @@ _SHOWN_EXAMPLES = 5
 _MOST_PER_SECOND = 1_000_000
 _COLUMNS = (
     Column("ID"),
-    Column("TASK", cut=True),
+    Column("NAME", cut=True),
     Column("QUEUE", cut=True),
     Column("ATTEMPT", right=True, extra=True),
     Column("AGE", right=True),
@@ -129,7 +129,7 @@ def list_letters(
 
 def _row(letter: Letter) -> tuple[object, ...]:
     reason = letter.reason if not letter.requeues else f"{letter.reason} (requeued before)"
-    return letter.id, letter.task, letter.queue, letter.attempt, age(letter.at), reason
+    return letter.id, letter.name, letter.queue, letter.attempt, age(letter.at), reason
 
 
 def show_letter(task_id: TaskId, common: Common) -> None:
@@ -146,12 +146,13 @@ def show_letter(task_id: TaskId, common: Common) -> None:
     print_fields(
         [
             ("id", letter.id),
-            ("task", letter.task),
+            ("name", letter.name),
             ("queue", letter.queue),
             ("dead since", local(letter.at)),
             ("reason", letter.reason),
             ("requeues", letter.requeues or None),
-            ("arguments", found.arguments),
+            ("args", None if found.args is None else to_json(found.args)),
+            ("kwargs", None if found.kwargs is None else to_json(found.kwargs)),
         ]
     )
     print_line("")

@@ -17,6 +17,7 @@ from dtq_cli.demo.ledger import Recovery
 from dtq_cli.output import escape
 from dtq_core.clock import mono_s
 from dtq_core.reads import QueueInfo
+from dtq_core.states import Status
 
 _LINE_EVERY_S = 2.0
 
@@ -74,7 +75,8 @@ class Screen:
 
     def update(self, ended: int, counters: QueueInfo) -> None:
         """Show how many tasks have ended, and what the others do."""
-        now = f"{counters.running} running, {counters.retrying} to retry"
+        running, retrying = counters.tasks[Status.RUNNING], counters.tasks[Status.RETRYING]
+        now = f"{running} running, {retrying} to retry"
         for task in self._bar.tasks:
             self._bar.update(task.id, completed=ended, now=now)
         if not self._live and mono_s() - self._said_s >= _LINE_EVERY_S:

@@ -13,6 +13,7 @@ from dtq_cli.demo.screen import Screen
 from dtq_cli.demo.tasks import read_counters
 from dtq_core.clock import mono_s
 from dtq_core.reads import QueueInfo
+from dtq_core.states import Status
 
 _LOOK_EVERY_S = 0.05
 _START_WITHIN_S = 30.0
@@ -84,7 +85,7 @@ class Watch:
         counters = read_counters(self._client)
         if (ended := _ended(counters)) > self._ended:
             self._ended, self._moved_s = ended, mono_s()
-        self._queued = counters.queued
+        self._queued = counters.tasks[Status.QUEUED]
         screen.update(self._ended, counters)
         return self._ended < self._total and mono_s() - self._moved_s < _STALLED_AFTER_S
 
@@ -107,10 +108,4 @@ class Watch:
 
 
 def _ended(counters: QueueInfo) -> int:
-    return (
-        counters.succeeded
-        + counters.failed
-        + counters.dead_lettered
-        + counters.cancelled
-        + counters.expired
-    )
+    return sum(count for status, count in counters.tasks.items() if status.terminal)

@@ -58,12 +58,11 @@ class Filter:
         for task_id in self.ids:
             check_task_id(task_id)
 
-    def meets(self, letter: Letter, now_ms: int) -> bool:
-        """Tell whether a letter is meant."""
-        age_s = (now_ms - letter.at_ms) / 1000
+    def meets(self, letter: Letter, age_s: float) -> bool:
+        """Tell whether a letter of this age is meant."""
         return (
             self.queue in {None, letter.queue}
-            and self.task in {None, letter.task}
+            and self.task in {None, letter.name}
             and self.error in {None, letter.error_type}
             and (self.older_than_s is None or age_s > self.older_than_s)
             and (self.newer_than_s is None or age_s < self.newer_than_s)
@@ -87,10 +86,11 @@ class Filter:
 
 
 class Description(msgspec.Struct, frozen=True):
-    """A dead letter, its arguments as JSON text, and its ended attempts."""
+    """A dead letter, its payload (None where that cannot be read), and its ended attempts."""
 
     letter: Letter
-    arguments: str
+    args: list[Any] | None
+    kwargs: dict[str, Any] | None
     attempts: list[Attempt]
 
 
@@ -103,6 +103,7 @@ class Done(msgspec.Struct, frozen=True):
 
 class _Found(NamedTuple):
     partition: int
+    entry: str
     letter: Letter
 
 
@@ -127,10 +128,12 @@ def _find(store: Store, wanted: Filter) -> Iterator[_Found]:
     for keys in store.partitions.all:
         cursor = "0"
         while page := store.read(reads.letter_entries(keys, cursor)):
-            found = store.read(reads.letters(keys, page))
-            there = [letter for letter in found if letter.at_ms <= now_ms]
-            yield from (_Found(keys.index, one) for one in there if wanted.meets(one, now_ms))
-            if len(there) < len(found):  # what fails again meanwhile is not met again
+            letters = store.read(reads.letters(keys, page))
+            for entry, letter in zip(page, letters, strict=True):
+                age_s = (now_ms - entry.at_ms) / 1000
+                if age_s >= 0 and wanted.meets(letter, age_s):
+                    yield _Found(keys.index, entry.entry, letter)
+            if page[-1].at_ms > now_ms:  # what fails again meanwhile is not met again
                 break
             cursor = page[-1].entry
 
@@ -162,9 +165,9 @@ def describe(store: Store, task_id: str) -> Description:
     if entry is None:
         raise TaskNotFoundError(task_id)
     (letter,) = store.read(reads.letters(keys, [entry]))
-    arguments = store.read(reads.payload(keys, task_id))
+    payload = store.read(reads.payload(keys, task_id))
     ended = store.read(reads.attempts(keys, task_id))
-    return Description(letter, arguments, ended or [])
+    return Description(letter, *payload, ended or [])
 
 
 def requeue(
@@ -206,7 +209,7 @@ def requeue(
             for task_id in dict.fromkeys(wanted.ids)
         )
         if wanted.ids
-        else ((f.partition, (f.letter.entry, f.letter.id)) for f in _find(store, wanted))
+        else ((f.partition, (f.entry, f.letter.id)) for f in _find(store, wanted))
     )
     return _in_batches(store, found, send, progress, pace.batch)
 
@@ -228,7 +231,7 @@ def discard(
     def send(calls: Calls, letters: Sequence[tuple[str, str]]) -> int:
         return store.run(calls.discard(act, letters)).count(Code.OK)
 
-    found = ((f.partition, (f.letter.entry, f.letter.id)) for f in _find(store, wanted))
+    found = ((f.partition, (f.entry, f.letter.id)) for f in _find(store, wanted))
     return _in_batches(store, found, send, progress, MAX_BATCH_TASKS)
 
 

@@ -41,7 +41,7 @@ def count_waiting(store: Store, queue: str, band: str | None = None) -> int:
             if info.queue == queue and info.band == band and info.status in WAITING
         )
     (info,) = (info for info in all_queues(store) if info.queue == queue)
-    return info.queued + info.scheduled + info.retrying
+    return sum(info.tasks[status] for status in WAITING)
 
 
 def purge(

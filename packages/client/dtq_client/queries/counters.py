@@ -121,10 +121,15 @@ def queues_of(store: Store, keys: Keyspace) -> list[QueueInfo]:
 
 
 def _added(name: str, infos: Sequence[QueueInfo]) -> QueueInfo:
-    counters = [f for f in QueueInfo.__struct_fields__ if f not in {"queue", "paused_since"}]
     paused = [info.paused_since for info in infos if info.paused_since is not None]
-    added = {c: sum(getattr(info, c) for info in infos) for c in counters}
-    return QueueInfo(name, min(paused, default=None), **added)
+    return QueueInfo(
+        name,
+        min(paused, default=None),
+        {status: sum(info.tasks[status] for info in infos) for status in Status},
+        absorbed=sum(info.absorbed for info in infos),
+        reclaimed=sum(info.reclaimed for info in infos),
+        released=sum(info.released for info in infos),
+    )
 
 
 def _partition(keys: Keyspace, queues: Sequence[QueueInfo], leader: str | None) -> PartitionStats:

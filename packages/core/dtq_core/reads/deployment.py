@@ -29,28 +29,21 @@ class Event(msgspec.Struct, frozen=True):
 class QueueInfo(msgspec.Struct, frozen=True):
     """One queue and its counters.
 
-    Waiting and running ones say how many tasks stand there now; ended ones how many ever ended so.
+    Attributes:
+        queue: its name.
+        paused_since: RFC 3339; None while it is not paused.
+        tasks: by status; waiting and running ones now, ended ones ever.
+        absorbed: stale entries that were dropped.
+        reclaimed: attempts that were lost with their worker.
+        released: tasks given back, no attempt spent.
     """
 
     queue: str
     paused_since: str | None
-    queued: int
-    scheduled: int
-    retrying: int
-    running: int
-    succeeded: int
-    failed: int
-    dead_lettered: int
-    cancelled: int
-    expired: int
+    tasks: dict[Status, int]
     absorbed: int
     reclaimed: int
     released: int
-
-    @property
-    def tasks(self) -> dict[Status, int]:
-        """The counters of tasks, by status."""
-        return {status: getattr(self, status.lower()) for status in Status}
 
 
 class WorkerInfo(msgspec.Struct, frozen=True):
@@ -124,25 +117,22 @@ def queue_names(keys: Keyspace) -> Read[list[str]]:
 
 def queues(keys: Keyspace, names: Sequence[str]) -> Read[list[QueueInfo]]:
     """The state and the counters of queues."""
-    counters = [*Status, "absorbed", "reclaimed", "released"]
+    others = ("absorbed", "reclaimed", "released")
 
     def decode(replies: list[Any]) -> list[QueueInfo]:
         return [
-            QueueInfo(
-                queue=name,
-                paused_since=_paused_since(state),
-                **{
-                    counter.lower(): int(value or 0)
-                    for counter, value in zip(counters, values, strict=True)
-                },
-            )
+            info_of(name, state, [int(value or 0) for value in values])
             for name, state, values in zip(names, replies[::2], replies[1::2], strict=True)
         ]
+
+    def info_of(name: str, state: bytes | None, counts: list[int]) -> QueueInfo:
+        tasks = dict(zip(Status, counts, strict=False))
+        return QueueInfo(name, _paused_since(state), tasks, *counts[len(tasks) :])
 
     commands: list[Sequence[Any]] = []
     for name in names:
         commands.append(("HGET", keys.queues, name))
-        commands.append(("HMGET", keys.stats(name), *counters))
+        commands.append(("HMGET", keys.stats(name), *Status, *others))
     return Read(commands, decode)
 
 

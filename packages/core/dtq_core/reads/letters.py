@@ -22,33 +22,34 @@ class LetterEntry(NamedTuple):
     queue: str
     reason: str
 
+    @property
+    def at_ms(self) -> int:
+        """When it was written, in ms of Redis time."""
+        return int(self.entry.partition("-")[0])
+
 
 class Letter(msgspec.Struct, frozen=True):
     """A dead letter.
 
     Attributes:
         id: of the task.
-        task: its name; empty where its record is gone or not dtq's.
+        name: of the task; empty where its record is gone or not dtq's.
         queue: where it was.
         attempt: the one after which it was given up.
         requeues: how often it was requeued before.
         error_type: of the last attempt; empty where that ended otherwise.
         reason: why it was given up.
         at: when; RFC 3339, Redis time.
-        at_ms: the same in ms.
-        entry: its id in the stream.
     """
 
     id: str
-    task: str
+    name: str
     queue: str
     attempt: int
     requeues: int
     error_type: str
     reason: str
     at: str
-    at_ms: int
-    entry: str
 
 
 def letter_entries(keys: Keyspace, after: str, count: int = 200) -> Read[list[LetterEntry]]:
@@ -95,16 +96,13 @@ def _letter(
 ) -> Letter:
     info = None if values is None else decode_info(entry.id, values)
     error = (decode_attempt(last[0]).error or {}) if last else {}
-    at_ms = int(entry.entry.partition("-")[0])
     return Letter(
         id=entry.id,
-        task=info.name if info else "",
+        name=info.name if info else "",
         queue=info.queue if info else entry.queue,
         attempt=info.attempt if info else 0,
         requeues=info.requeues if info else 0,
         error_type=str(error.get("type", "")),
         reason=entry.reason,
-        at=rfc3339(at_ms),
-        at_ms=at_ms,
-        entry=entry.entry,
+        at=rfc3339(entry.at_ms),
     )

@@ -7,14 +7,22 @@ from typing import Any, NamedTuple
 
 from dtq_core.keyspace import Keyspace
 from dtq_core.reads.base import Page, Read
-from dtq_core.record import INFO_FIELDS, Attempt, TaskInfo, decode_attempt, decode_info
+from dtq_core.record import (
+    INFO_FIELDS,
+    Attempt,
+    Payload,
+    TaskInfo,
+    decode_attempt,
+    decode_info,
+    decode_payload,
+)
 from dtq_core.replies import to_text
 
 
-class TaskResult(NamedTuple):
+class Outcome(NamedTuple):
     """A task, and the JSON text of its result where there is one."""
 
-    info: TaskInfo | None
+    info: TaskInfo
     result: bytes | None
 
 
@@ -26,11 +34,15 @@ def task(keys: Keyspace, task_id: str) -> Read[TaskInfo | None]:
     )
 
 
-def task_result(keys: Keyspace, task_id: str) -> Read[TaskResult]:
-    """The record and the result of a task."""
+def outcome(keys: Keyspace, task_id: str) -> Read[Outcome | None]:
+    """The record and the result of a task; None where there is no such task."""
+
+    def decode(replies: list[Any]) -> Outcome | None:
+        info = decode_info(task_id, replies[0])
+        return None if info is None else Outcome(info, replies[1])
+
     return Read(
-        [("HMGET", keys.task(task_id), *INFO_FIELDS), ("GET", keys.result(task_id))],
-        lambda replies: TaskResult(decode_info(task_id, replies[0]), replies[1]),
+        [("HMGET", keys.task(task_id), *INFO_FIELDS), ("GET", keys.result(task_id))], decode
     )
 
 
@@ -54,9 +66,9 @@ def tasks(keys: Keyspace, task_ids: Sequence[str]) -> Read[list[TaskInfo]]:
     return Read([("HMGET", keys.task(task_id), *INFO_FIELDS) for task_id in task_ids], decode)
 
 
-def payload(keys: Keyspace, task_id: str) -> Read[str]:
-    """The arguments of a task, as JSON text."""
-    return Read([("HGET", keys.task(task_id), "payload")], lambda r: to_text(r[0]))
+def payload(keys: Keyspace, task_id: str) -> Read[Payload]:
+    """The arguments of a task."""
+    return Read([("HGET", keys.task(task_id), "payload")], lambda r: decode_payload(r[0] or b""))
 
 
 def scan(keys: Keyspace, cursor: int, count: int = 500) -> Read[Page]:
