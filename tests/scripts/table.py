@@ -155,6 +155,9 @@ class Table:
 
     SLOT = 1_000
 
+    def key_put(self, before: bytes = b"", text: bytes = b"a key") -> Code:
+        return self.run(self.calls.key_put(self.operation(), "shop", before, text))
+
     def cron_put(self, name: str = "nightly", operation: Operation | None = None) -> Code:
         """Store a schedule whose first slot has come."""
         return self.run(self.calls.cron_put(operation, name, b"a definition", self.SLOT))

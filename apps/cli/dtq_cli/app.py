@@ -42,6 +42,13 @@ COMMANDS = (
         "Run a scheduler alone; it stands by while another one leads.",
     ),
     Entry(
+        "api",
+        _RUN,
+        "dtq_cli.commands.api:api",
+        "Run the HTTP API.",
+        "dtq api --port 8720",
+    ),
+    Entry(
         "submit",
         _TASK,
         "dtq_cli.commands.submit:submit",
@@ -197,6 +204,25 @@ COMMANDS = (
         "dtq dlq purge --older-than 2592000 --reason 'nobody asked in 30 days'",
     ),
     Entry(
+        "keys create",
+        _OPERATE,
+        "dtq_cli.commands.keys:create",
+        "Make an API key, and print its token, once.",
+        "dtq keys create shop --role submit --queue mail",
+    ),
+    Entry(
+        "keys list",
+        _OPERATE,
+        "dtq_cli.commands.keys:list_all",
+        "List API keys: what each may be used for, and which are revoked.",
+    ),
+    Entry(
+        "keys revoke",
+        _OPERATE,
+        "dtq_cli.commands.keys:revoke",
+        "Make an API key good for nothing.",
+    ),
+    Entry(
         "verify",
         _OPERATE,
         "dtq_cli.commands.verify:verify_all",
@@ -210,6 +236,7 @@ COMMANDS = (
 GROUPS = {
     "cron": Group(_OPERATE, "Recurring schedules: look at them, add, remove, pause, fire."),
     "dlq": Group(_OPERATE, "Dead letters: look at them, run them again, remove them."),
+    "keys": Group(_OPERATE, "API keys of the HTTP API: make, list, revoke them."),
 }
 """What the commands of two words belong to."""
 

@@ -32,6 +32,7 @@ from dtq_core.scripts import (
     EXPIRE,
     FINISH,
     FIRE,
+    KEY_PUT,
     LEAD,
     PAUSE,
     PROMOTE,
@@ -409,6 +410,11 @@ class Calls:
             times = ["" if slot is None else slot for slot in slots]
         args = [*self._audited(operation), name, *times, int(alone), *_flat(submissions)]
         return Call(self._prefix, FIRE, args, _codes)
+
+    def key_put(self, operation: Operation, name: str, before: bytes, text: bytes) -> Call[Code]:
+        """Store an API key in the place of what was stored under its name (empty: nothing)."""
+        args = [*self._audited(operation), name, before, text]
+        return Call(self._prefix, KEY_PUT, args, Code)
 
     def requeue(
         self, operation: Operation, letters: Sequence[tuple[str, str]]

@@ -23,6 +23,7 @@
     ├── TaskNotFoundError (LookupError)  no such task, or its retention is over
     ├── QueueNotFoundError (LookupError)  no queue of this name was ever used
     ├── ScheduleNotFoundError (LookupError)  no recurring schedule has this name
+    ├── ApiKeyNotFoundError (LookupError)  no API key has this name
     ├── ResultTimeoutError (TimeoutError)  the task had not ended in the time given
     ├── TaskNotSucceededError          the task ended, and has no result
     │   ├── TaskFailedError            FAILED or DEAD_LETTERED
@@ -140,6 +141,14 @@ class ScheduleNotFoundError(DtqError, LookupError):
 
     def __init__(self, name: str) -> None:
         super().__init__(f"there is no schedule of the name {name}")
+        self.name = name
+
+
+class ApiKeyNotFoundError(DtqError, LookupError):
+    """No API key has this name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"there is no API key of the name {name}")
         self.name = name
 
 

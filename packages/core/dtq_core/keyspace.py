@@ -95,6 +95,11 @@ class Keyspace:
         return f"{self.prefix}:cron:state"
 
     @property
+    def api_keys(self) -> str:
+        """API keys of the HTTP API, in the first partition: name → JSON."""
+        return f"{self.prefix}:apikeys"
+
+    @property
     def workers(self) -> str:
         """Worker id → last heartbeat ms."""
         return f"{self.prefix}:workers"

@@ -22,6 +22,9 @@ MAX_BATCH_TASKS = 500
 MAX_CLAIM_BYTES = 4_194_304
 """Payload in one claim beyond its first task."""
 
+MAX_API_KEYS = 1_000
+"""API keys, the revoked ones included: the API holds them all in memory."""
+
 MAX_DURATION_S = 10 * 365 * 86_400
 MAX_ATTEMPTS = 1_000_000
 MAX_PARTITIONS = 4_096
@@ -36,7 +39,8 @@ RENEWALS_PER_VISIBILITY = 3
 assert RENEWALS_PER_VISIBILITY > 2, "one lost renewal must not lose a lease"
 assert MAX_CLAIM_BYTES >= MAX_PAYLOAD_BYTES
 
-_NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
+NAME_PATTERN = r"[A-Za-z0-9_.-]{1,100}"
+_NAME = re.compile(NAME_PATTERN)
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 _TASK_ID = re.compile(r"[0-9a-f]{32}")
 

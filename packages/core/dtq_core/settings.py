@@ -49,6 +49,21 @@ def _seconds(minimum: float, maximum: float = MAX_DURATION_S) -> Check:
     return check
 
 
+def _number(minimum: float, maximum: float) -> Check:
+    def check(name: str, value: Any) -> float:
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            raise SettingsError(f"{name}={shorten(value)} is not a number") from None
+        if not minimum <= number <= maximum:
+            raise SettingsError(
+                f"{name}={shorten(value)} is out of range: use {minimum:g} to {maximum:g}"
+            )
+        return number
+
+    return check
+
+
 def _whole(minimum: int, maximum: int) -> Check:
     def check(name: str, value: Any) -> int:
         if isinstance(value, str):
@@ -174,6 +189,20 @@ class Settings:
     )
     retry_timeout: float = _setting(
         10.0, _seconds(0), "How long a client sends a call again while the server is away."
+    )
+    api_host: str = _setting("127.0.0.1", _text, "The address that the HTTP API listens on.")
+    api_port: int = _setting(8720, _whole(0, 65_535), "Its port; 0: any free one.")
+    api_rate: float = _setting(
+        0.0, _number(0, 1_000_000), "Requests a second that one API key may make; 0: any number."
+    )
+    api_max_requests: int = _setting(
+        1_000, _whole(1, 1_000_000), "Requests that one API process works on at the same time."
+    )
+    api_read_timeout: float = _setting(
+        10.0, _seconds(0.05), "How long a request may take to come, its head and its body each."
+    )
+    api_max_batch_bytes: int = _setting(
+        32 * MAX_PAYLOAD_BYTES, _whole(1, 512 * MAX_PAYLOAD_BYTES), "The largest batch of tasks."
     )
     log_format: str = _setting(
         "auto", _one_of("auto", "pretty", "json"), "Log lines: for a person, or JSON."

@@ -1,5 +1,6 @@
 """Everything that is only looked at, as values: commands, and what their replies mean. Pure."""
 
+from dtq_core.reads.api_keys import api_keys
 from dtq_core.reads.audit import audit_after, audit_before, audit_head
 from dtq_core.reads.base import Page, Read
 from dtq_core.reads.deployment import (
@@ -57,6 +58,7 @@ __all__ = [
     "SchedulePage",
     "StoredSchedule",
     "WorkerInfo",
+    "api_keys",
     "attempts",
     "audit_after",
     "audit_before",
