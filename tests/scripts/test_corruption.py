@@ -48,6 +48,7 @@ REFUSED_FOR: dict[str, set[str]] = {
     "recount": {"audit", "audit_head"},
     "pause": {"events", "queues", "audit", "audit_head"},
     "renew": set(),
+    "probe": set(),
     "watch": set(),
 }
 """For which foreign keys a script refuses the whole call. It never looks at the others."""
@@ -89,6 +90,7 @@ def test_a_foreign_shared_key_refuses_the_call_and_nothing_is_written(
         "verify": lambda: table.verify(delayed),
         "recount": lambda: table.recount(),
         "renew": lambda: table.renew(claim, progress=b"1"),
+        "probe": lambda: table.run(table.calls.probe()),
         "watch": lambda: table.watch(delayed),
     }
     key = getattr(table.keys, name)

@@ -44,6 +44,7 @@ ACTIONS: dict[str, Callable[[Table, str, Claim], object]] = {
         table.calls.cron_pause(table.operation(), "nightly", None)
     ),
     "key_put": lambda table, *_: table.key_put(),
+    "probe": lambda table, *_: table.run(table.calls.probe()),
     "requeue": lambda table, task_id, _: table.requeue(task_id),
     "purge": lambda table, task_id, _: table.purge(task_id),
     "verify": lambda table, task_id, _: table.verify(task_id),

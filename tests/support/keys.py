@@ -53,7 +53,9 @@ class _Partition:
             keys.attempts(""): self._attempts,
             keys.result(""): self._result,
             keys.idempotency(""): self._idempotency,
-            **dict.fromkeys((keys.leader, keys.wake(""), keys.worker("")), self._passing),
+            **dict.fromkeys(
+                (keys.leader, keys.probe, keys.wake(""), keys.worker("")), self._passing
+            ),
         }
 
     def wrong(self) -> Iterator[str]:

@@ -35,6 +35,7 @@ from dtq_core.scripts import (
     KEY_PUT,
     LEAD,
     PAUSE,
+    PROBE,
     PROMOTE,
     PURGE,
     RECLAIM,
@@ -455,6 +456,10 @@ class Calls:
     def _audited(self, operation: Operation | None) -> list[Arg]:
         """What every script takes that writes to the audit log; None where no operator acts."""
         return [self._cap, self._audit_cap, *(operation or NO_OPERATION)]
+
+    def probe(self) -> Call[Code]:
+        """Write a key that nobody reads."""
+        return Call(self._prefix, PROBE, [], Code)
 
     def watch(self, task_ids: Sequence[str]) -> Call[list[Ended]]:
         """Have the end of tasks announced: OK where it will be, ENDED where it was."""

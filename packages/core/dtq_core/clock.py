@@ -22,3 +22,8 @@ def rfc3339(ms: int) -> str:
     """Return a time in milliseconds since the epoch as RFC 3339 text in UTC."""
     text = datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds")
     return text.replace("+00:00", "Z")
+
+
+def epoch_ms(at: str) -> int:
+    """Return a time in ms of the epoch, of its RFC 3339 text."""
+    return round(datetime.fromisoformat(at).timestamp() * 1000)

@@ -95,6 +95,11 @@ class Keyspace:
         return f"{self.prefix}:cron:state"
 
     @property
+    def probe(self) -> str:
+        """Written to tell whether anything can be; gone after a second."""
+        return f"{self.prefix}:probe"
+
+    @property
     def api_keys(self) -> str:
         """API keys of the HTTP API, in the first partition: name → JSON."""
         return f"{self.prefix}:apikeys"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, islice
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -123,10 +124,46 @@ def find_letters(store: Store, wanted: Filter) -> Iterator[Letter]:
         yield found.letter
 
 
-def _find(store: Store, wanted: Filter) -> Iterator[_Found]:
+class LetterPage(NamedTuple):
+    """Part of a list of dead letters, and where it goes on; None where that is the end."""
+
+    letters: list[Letter]
+    next: str | None
+
+
+def letter_page(store: Store, wanted: Filter, limit: int, cursor: str | None = None) -> LetterPage:
+    """Return dead letters that are meant, and where those behind them begin.
+
+    Args:
+        store: of the deployment.
+        wanted: which are meant.
+        limit: how many at most.
+        cursor: ``next`` of the page before; None for the first one.
+
+    Raises:
+        InvalidOptionError: for a cursor that is none.
+        RedisError: if the server cannot say.
+    """
+    first, after = 0, _START
+    if cursor is not None:
+        if (found := _CURSOR.fullmatch(cursor)) is None:
+            raise InvalidOptionError(f"cursor {cursor[:40]!r} is not one of a page of dead letters")
+        first, after = int(found[1]), found[2]
+    page = list(islice(_find(store, wanted, first, after), limit + 1))
+    shown = page[:limit]
+    more = f"{shown[-1].partition}:{shown[-1].entry}" if len(page) > limit else None
+    return LetterPage([found.letter for found in shown], more)
+
+
+_START = "0"
+_CURSOR = re.compile(r"(\d{1,4}):(\d{1,15}-\d{1,15})")
+
+
+def _find(store: Store, wanted: Filter, first: int = 0, after: str = _START) -> Iterator[_Found]:
+    """Look from an entry of a partition on."""
     now_ms = store.read(reads.now_ms())
-    for keys in store.partitions.all:
-        cursor = "0"
+    for keys in store.partitions.all[first:]:
+        cursor = after if keys.index == first else _START
         while page := store.read(reads.letter_entries(keys, cursor)):
             letters = store.read(reads.letters(keys, page))
             for entry, letter in zip(page, letters, strict=True):

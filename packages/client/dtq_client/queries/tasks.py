@@ -30,11 +30,13 @@ class Wanted:
         statuses: in one of these; in any where there are none.
         queue: in this queue; None for all.
         name: of this name; None for all.
+        before: older than this task, by its id; None for the newest.
     """
 
     statuses: Collection[Status] = ()
     queue: str | None = None
     name: str | None = None
+    before: str | None = None
 
     def matches(self, info: TaskInfo) -> bool:
         """Whether a task is wanted."""
@@ -76,6 +78,9 @@ def find_tasks(store: Store, wanted: Wanted, limit: int) -> Found:
     found: list[TaskInfo] = []
     looked_at = 0
     for batch in candidates.batches():
+        batch = [one for one in batch if wanted.before is None or one.task_id < wanted.before]
+        if not batch:
+            continue
         if looked_at >= MOST_RECORDS:
             return _answer(found, limit, max(time_in(batch[0].task_id), candidates.unseen or ""))
         looked_at += len(batch)

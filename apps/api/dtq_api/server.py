@@ -1,0 +1,134 @@
+"""``dtq api``: uvicorn, within limits, until it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import signal
+import socket
+from collections.abc import Iterator
+
+import structlog
+import uvicorn
+from fastapi import FastAPI
+
+from dtq_api.app import create_app
+from dtq_api.gate import is_loopback
+from dtq_api.protocol import LimitedProtocol
+from dtq_client.operating.api_keys import list_keys
+from dtq_core.errors import SettingsError
+from dtq_core.settings import Settings
+from dtq_core.startup import check_when_ready
+from dtq_core.store import AsyncStore, Store
+
+_log = structlog.get_logger("dtq.api")
+
+_KEEP_ALIVE_S = 65
+"""Longer than load balancers keep an idle connection, so that they, not we, close it."""
+_BACKLOG = 2_048
+_STOP_GRACE_S = 5
+
+
+async def serve(settings: Settings) -> None:
+    """Serve until SIGTERM or SIGINT.
+
+    Args:
+        settings: of this process.
+
+    Raises:
+        SettingsError: if the address cannot be listened on, or is not of this machine and there is
+            no API key.
+        RedisError: if the server cannot be reached, is not fit, or does not let us in.
+    """
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopping.set)
+    if not await _found_server(settings, stopping):
+        return
+    public = not is_loopback(settings.api_host)
+    if public and not await asyncio.to_thread(_any_key, settings):
+        raise SettingsError(
+            f"--host {settings.api_host}: others could reach the API, and there is no API key yet; "
+            "make one first: dtq keys create NAME --role admin"
+        )
+    app = create_app(settings, public=public)
+    with _listening(settings) as listener:
+        async with app.router.lifespan_context(app):
+            await _serve(app, settings, listener, stopping)
+
+
+async def _serve(
+    app: FastAPI, settings: Settings, listener: socket.socket, stopping: asyncio.Event
+) -> None:
+    server = _Server(_config(app, settings))
+    serving = asyncio.create_task(server.serve(sockets=[listener]))
+    stop = asyncio.create_task(stopping.wait())
+    _log.info("api started", url=_url(listener))
+    await asyncio.wait([serving, stop], return_when=asyncio.FIRST_COMPLETED)
+    server.should_exit = True
+    await serving
+    stop.cancel()
+    _log.info("api stopped")
+
+
+class _Server(uvicorn.Server):
+    """Leaves the signals to :func:`serve`."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Do nothing."""
+        yield
+
+
+def _config(app: FastAPI, settings: Settings) -> uvicorn.Config:
+    protocol = type("_Protocol", (LimitedProtocol,), {"read_timeout_s": settings.api_read_timeout})
+    logging.getLogger("uvicorn").setLevel(
+        logging.CRITICAL
+    )  # its lines tell nothing that ours do not
+    return uvicorn.Config(
+        app,
+        http=protocol,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        backlog=_BACKLOG,
+        timeout_keep_alive=_KEEP_ALIVE_S,
+        timeout_graceful_shutdown=_STOP_GRACE_S,
+    )
+
+
+@contextlib.contextmanager
+def _listening(settings: Settings) -> Iterator[socket.socket]:
+    address = (settings.api_host, settings.api_port)
+    try:
+        family = socket.AF_INET6 if ":" in settings.api_host else socket.AF_INET
+        listener = socket.create_server(address, family=family, backlog=_BACKLOG)
+    except OSError as error:
+        where = f"{settings.api_host}:{settings.api_port}"
+        raise SettingsError(f"cannot listen on {where}: {error.strerror or error}") from None
+    with listener:
+        yield listener
+
+
+def _url(listener: socket.socket) -> str:
+    host, port, *_ = listener.getsockname()
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _any_key(settings: Settings) -> bool:
+    with contextlib.closing(Store(settings)) as store:
+        return bool(list_keys(store))
+
+
+async def _found_server(settings: Settings, stopping: asyncio.Event) -> bool:
+    """Refuse a server that is unfit now, rather than answer 500 for ever."""
+    store = AsyncStore(settings)
+    try:
+        return await check_when_ready(store, stopping)
+    finally:
+        await store.close()
