@@ -52,7 +52,9 @@ class _Partition:
             keys.attempts(""): self._attempts,
             keys.result(""): self._result,
             keys.idempotency(""): self._idempotency,
-            **dict.fromkeys((keys.leader, keys.wake(""), keys.worker("")), self._passing),
+            **dict.fromkeys(
+                (keys.leader, keys.mark, keys.wake(""), keys.worker("")), self._passing
+            ),
         }
 
     def wrong(self) -> Iterator[str]:

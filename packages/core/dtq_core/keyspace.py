@@ -65,6 +65,11 @@ class Keyspace:
         return f"{self.prefix}:dlq"
 
     @property
+    def mark(self) -> str:
+        """What is written behind a submission that is to be confirmed; its value means nothing."""
+        return f"{self.prefix}:mark"
+
+    @property
     def queues(self) -> str:
         """The hash of known queues."""
         return f"{self.prefix}:queues"
