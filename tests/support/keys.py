@@ -54,7 +54,7 @@ class _Partition:
             keys.result(""): self._result,
             keys.idempotency(""): self._idempotency,
             **dict.fromkeys(
-                (keys.leader, keys.probe, keys.wake(""), keys.worker("")), self._passing
+                (keys.leader, keys.mark, keys.wake(""), keys.worker("")), self._passing
             ),
         }
 

@@ -164,8 +164,8 @@ def test_other_options_that_are_none_are_refused() -> None:
     for changes in ({"misfire": "never"}, {"overlap": "maybe"}):
         with pytest.raises(InvalidOptionError, match="does not exist"):
             check_schedule(CronSchedule(task="t", cron="* * * * *", **changes))  # type: ignore[arg-type]
-    for options in (Options(delay=1), Options(idempotency_key="k")):
-        with pytest.raises(InvalidOptionError, match="neither a delay nor"):
+    for options in (Options(delay=1), Options(idempotency_key="k"), Options(durability="disk")):
+        with pytest.raises(InvalidOptionError, match="has no delay"):
             check_schedule(CronSchedule(task="t", cron="* * * * *", options=options))
 
 

@@ -124,7 +124,7 @@ def test_keys_are_spelled_the_same_on_both_sides() -> None:
         "dlq": keys.dlq,
         "queues": keys.queues,
         "api_keys": keys.api_keys,
-        "probe": keys.probe,
+        "mark": keys.mark,
         "cron": keys.cron,
         "cron_schedule": keys.cron_schedule,
         "cron_state": keys.cron_state,

@@ -44,14 +44,19 @@ def submission_of(client: AsyncClient, caller: Caller, asked: TaskRequest) -> Su
 async def submit_all(
     client: AsyncClient, asked: list[TaskRequest], submissions: list[Submission]
 ) -> list[Accepted | Problem]:
-    """Submit tasks, and say for each what became of it.
-
-    Raises:
-        RedisError: if nothing was sent.
-    """
-    answers = await client.submit_each(submissions)
+    """Submit tasks, and say for each what became of it."""
+    answers: dict[str, Submitted | RedisError] = {}
+    for durability in {request.durability for request in asked}:
+        pairs = zip(asked, submissions, strict=True)
+        group = [one for request, one in pairs if request.durability == durability]
+        ids = [one.task_id for one in group]
+        try:
+            answers.update(zip(ids, await client.submit_each(group, durability), strict=True))
+        except RedisError as error:
+            answers.update(dict.fromkeys(ids, error))
     return [
-        await _one(client, request, found) for request, found in zip(asked, answers, strict=True)
+        await _one(client, request, answers[submission.task_id])
+        for request, submission in zip(asked, submissions, strict=True)
     ]
 
 

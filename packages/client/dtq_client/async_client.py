@@ -21,10 +21,11 @@ from dtq_client.requests import (
 from dtq_client.waiting import Waiting
 from dtq_core import codec, reads
 from dtq_core.calls import Calls, Submitted
+from dtq_core.durability import Confirmation
 from dtq_core.errors import RedisError, ResultTimeoutError, TaskNotFoundError
 from dtq_core.failpoints import reach
 from dtq_core.reads import Outcome
-from dtq_core.record import Attempt, Submission, TaskInfo
+from dtq_core.record import Attempt, Options, Submission, TaskInfo
 from dtq_core.scripts import Code
 from dtq_core.settings import load
 from dtq_core.store import AsyncStore
@@ -52,17 +53,19 @@ class AsyncClient:
         self, task: Task[P, R] | TaskWithOptions[P, R], /, *args: P.args, **kwargs: P.kwargs
     ) -> AsyncHandle[R]:
         """Submit a task; when this returns, it is accepted. As :meth:`Client.submit`."""
-        return await self._send(self.requests.of_task(task, args, kwargs), unwrap(task)[0])
+        plain, options = unwrap(task)
+        submission = self.requests.of_task(task, args, kwargs)
+        return await self._send(submission, plain, options)
 
     async def submit_many(
         self, task: Task[P, R] | TaskWithOptions[P, R], calls: Iterable[Arguments]
     ) -> list[AsyncHandle[R]]:
         """Submit many calls of one handler. As :meth:`Client.submit_many`."""
-        plain, _ = unwrap(task)
+        plain, options = unwrap(task)
         submissions = self.requests.of_many(task, calls)
-        await self._check(lay_out=True)
+        confirmation = await self._ready(options.durability)
         for index, batch in self.requests.batches(submissions):
-            for answer in await self._submit(self.store.calls[index], batch):
+            for answer in await self._submit(self.store.calls[index], batch, confirmation):
                 accepted(answer, "")
         return [AsyncHandle(self, submission.task_id, plain) for submission in submissions]
 
@@ -75,16 +78,19 @@ class AsyncClient:
     ) -> AsyncHandle[Any]:
         """Submit a task whose handler this program lacks. As :meth:`Client.submit_by_name`."""
         made = make_options(options)
-        return await self._send(self.requests.by_name(name, args, kwargs or {}, made), None)
+        submission = self.requests.by_name(name, args, kwargs or {}, made)
+        return await self._send(submission, None, made)
 
-    async def submit_each(self, submissions: Sequence[Submission]) -> list[Submitted | RedisError]:
+    async def submit_each(
+        self, submissions: Sequence[Submission], durability: str | None = None
+    ) -> list[Submitted | RedisError]:
         """Submit tasks of any kind, each with its answer. As :meth:`Client.submit_each`."""
-        await self._check(lay_out=True)
+        confirmation = await self._ready(durability)
         answers: dict[str, Submitted | RedisError] = {}
         for index, batch in self.requests.batches(submissions):
             try:
                 found: Iterable[Submitted | RedisError] = await self._submit(
-                    self.store.calls[index], batch
+                    self.store.calls[index], batch, confirmation
                 )
             except RedisError as error:
                 found = [error] * len(batch)
@@ -165,14 +171,26 @@ class AsyncClient:
             await self.store.check(lay_out=lay_out, retry_s=limit)
             self._checked |= {False, lay_out}
 
-    async def _send(self, submission: Submission, task: Task[..., R] | None) -> AsyncHandle[R]:
+    async def _ready(self, durability: str | None) -> Confirmation | None:
+        """Check the server for a submission, and return how that is confirmed."""
+        durability = durability or self.settings.durability
+        confirmation = await self.store.confirmation(durability)
         await self._check(lay_out=True)
-        answers = await self._submit(self.store.calls_of(submission.task_id), [submission])
+        return confirmation
+
+    async def _send(
+        self, submission: Submission, task: Task[..., R] | None, options: Options
+    ) -> AsyncHandle[R]:
+        confirmation = await self._ready(options.durability)
+        calls = self.store.calls_of(submission.task_id)
+        answers = await self._submit(calls, [submission], confirmation)
         answer = accepted(answers[0], submission.idempotency_key)
         return AsyncHandle(self, answer.task_id, task, duplicate=answer.code is Code.DUPLICATE)
 
-    async def _submit(self, calls: Calls, batch: Sequence[Submission]) -> list[Submitted]:
+    async def _submit(
+        self, calls: Calls, batch: Sequence[Submission], confirmation: Confirmation | None
+    ) -> list[Submitted]:
         reach("submit.before")
-        answers = await self.store.run(calls.submit(batch))
+        answers = await self.store.run(calls.submit(batch, confirmation))
         reach("submit.after")
         return answers

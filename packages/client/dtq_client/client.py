@@ -23,10 +23,11 @@ from dtq_client.requests import (
 from dtq_client.waiting_thread import WaitingThread
 from dtq_core import codec, reads
 from dtq_core.calls import Calls, Submitted
+from dtq_core.durability import Confirmation
 from dtq_core.errors import RedisError, ResultTimeoutError, TaskNotFoundError
 from dtq_core.failpoints import reach
 from dtq_core.reads import Outcome
-from dtq_core.record import Attempt, Submission, TaskInfo
+from dtq_core.record import Attempt, Options, Submission, TaskInfo
 from dtq_core.scripts import Code
 from dtq_core.settings import load
 from dtq_core.store import Store
@@ -79,10 +80,13 @@ class Client:
 
         Raises:
             InputError: for arguments or options that are refused; nothing was written.
-            RedisError: if the server cannot take it. When it went away in the middle, the task may
-                have been accepted all the same.
+            OutcomeUnknownError: if it was sent, and its acceptance is not confirmed: the server
+                went away in the middle, or the durability asked for was not reached in time.
+            RedisError: if the server cannot take it; nothing was written.
         """
-        return self._send(self.requests.of_task(task, args, kwargs), unwrap(task)[0])
+        plain, options = unwrap(task)
+        submission = self.requests.of_task(task, args, kwargs)
+        return self._send(submission, plain, options)
 
     def submit_many(
         self, task: Task[P, R] | TaskWithOptions[P, R], calls: Iterable[Arguments]
@@ -98,13 +102,15 @@ class Client:
 
         Raises:
             InputError: if any call is refused; nothing was written.
+            OutcomeUnknownError: as :meth:`submit`, for the tasks of one round trip; those of
+                earlier ones are accepted, those of later ones were not sent.
             RedisError: if the server cannot take them; earlier batches may have been accepted.
         """
-        plain, _ = unwrap(task)
+        plain, options = unwrap(task)
         submissions = self.requests.of_many(task, calls)
-        self._check(lay_out=True)
+        confirmation = self._ready(options.durability)
         for index, batch in self.requests.batches(submissions):
-            for answer in self._submit(self.store.calls[index], batch):
+            for answer in self._submit(self.store.calls[index], batch, confirmation):
                 accepted(answer, "")
         return [Handle(self, submission.task_id, plain) for submission in submissions]
 
@@ -126,13 +132,17 @@ class Client:
         Returns and raises as :meth:`submit`.
         """
         made = make_options(options)
-        return self._send(self.requests.by_name(name, args, kwargs or {}, made), None)
+        submission = self.requests.by_name(name, args, kwargs or {}, made)
+        return self._send(submission, None, made)
 
-    def submit_each(self, submissions: Sequence[Submission]) -> list[Submitted | RedisError]:
+    def submit_each(
+        self, submissions: Sequence[Submission], durability: str | None = None
+    ) -> list[Submitted | RedisError]:
         """Submit tasks of any kind, as :class:`Requests` makes them, and say what became of each.
 
         Args:
             submissions: made by :attr:`requests`.
+            durability: how far they must have got; the setting unless given.
 
         Returns:
             In order, the answer of the server, which may be that a key is taken; or why there is
@@ -141,12 +151,12 @@ class Client:
         Raises:
             RedisError: if the server is not fit, or cannot be reached at all; nothing was sent.
         """
-        self._check(lay_out=True)
+        confirmation = self._ready(durability)
         answers: dict[str, Submitted | RedisError] = {}
         for index, batch in self.requests.batches(submissions):
             try:
                 found: Iterable[Submitted | RedisError] = self._submit(
-                    self.store.calls[index], batch
+                    self.store.calls[index], batch, confirmation
                 )
             except RedisError as error:
                 found = [error] * len(batch)
@@ -265,15 +275,26 @@ class Client:
             self.store.check(lay_out=lay_out, retry_s=limit)
             self._checked |= {False, lay_out}
 
-    def _send(self, submission: Submission, task: Task[..., R] | None) -> Handle[R]:
+    def _ready(self, durability: str | None) -> Confirmation | None:
+        """Check the server for a submission, and return how that is confirmed."""
+        confirmation = self.store.confirmation(durability or self.settings.durability)
         self._check(lay_out=True)
-        answers = self._submit(self.store.calls_of(submission.task_id), [submission])
+        return confirmation
+
+    def _send(
+        self, submission: Submission, task: Task[..., R] | None, options: Options
+    ) -> Handle[R]:
+        confirmation = self._ready(options.durability)
+        calls = self.store.calls_of(submission.task_id)
+        answers = self._submit(calls, [submission], confirmation)
         answer = accepted(answers[0], submission.idempotency_key)
         return Handle(self, answer.task_id, task, duplicate=answer.code is Code.DUPLICATE)
 
-    def _submit(self, calls: Calls, batch: Sequence[Submission]) -> list[Submitted]:
+    def _submit(
+        self, calls: Calls, batch: Sequence[Submission], confirmation: Confirmation | None
+    ) -> list[Submitted]:
         reach("submit.before")
-        answers = self.store.run(calls.submit(batch))
+        answers = self.store.run(calls.submit(batch, confirmation))
         reach("submit.after")
         return answers
 

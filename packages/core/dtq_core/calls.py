@@ -10,13 +10,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 from itertools import islice
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from dtq_core.audit import NO_OPERATION, Operation
 from dtq_core.decide import Finish, Release
+from dtq_core.durability import Confirmation
+from dtq_core.errors import OutcomeUnknownError
+from dtq_core.keyspace import Keyspace
 from dtq_core.limits import MAX_BATCH_TASKS, MAX_CLAIM_BYTES
 from dtq_core.record import Claim, Submission
 from dtq_core.scripts import (
@@ -57,6 +61,10 @@ Band = tuple[str, str]
 """Queue and band: one stream."""
 
 
+_THERE = {Code.OK, Code.AGAIN, Code.DUPLICATE}
+"""Answers to a submission that mean that there is such a task."""
+
+
 class Suspects(StrEnum):
     """What a reclaim does with a task that may be what ends the processes that it is in."""
 
@@ -78,6 +86,9 @@ class Call(Generic[T]):
         args: its ARGV.
         decode: makes the result of the raw reply.
         repeatable: whether it may be sent again when its reply was lost.
+        after: commands that are sent right behind it on its connection; with any, ``decode`` takes
+            the list of all replies, in which an error of a command behind it is a value.
+        task_ids: what it submits, for the error that says that it may have arrived.
     """
 
     prefix: str
@@ -85,6 +96,8 @@ class Call(Generic[T]):
     args: Sequence[Arg]
     decode: Callable[[Any], T]
     repeatable: bool = True
+    after: Sequence[Sequence[Any]] = ()
+    task_ids: tuple[str, ...] = ()
 
 
 class Submitted(NamedTuple):
@@ -178,6 +191,16 @@ def _submitted(reply: Any) -> list[Submitted]:
     ]
 
 
+def _confirmed(confirmation: Confirmation, replies: list[Any]) -> list[Submitted]:
+    """Read answers, which count only once what is there is confirmed, whoever submitted it."""
+    answers = _submitted(replies[0])
+    there = tuple(answer.task_id for answer in answers if answer.code in _THERE)
+    reason = confirmation.missing(replies[1:])
+    if there and reason is not None:
+        raise OutcomeUnknownError(there, reason)
+    return answers
+
+
 def _ended(reply: Any) -> list[Ended]:
     return [Ended(Code(code), status.decode()) for code, status in reply]
 
@@ -255,9 +278,26 @@ class Calls:
         self._cap = events_maxlen
         self._audit_cap = audit_maxlen
 
-    def submit(self, submissions: Sequence[Submission]) -> Call[list[Submitted]]:
-        """Submit: to QUEUED or SCHEDULED, for at most ``MAX_BATCH_TASKS`` tasks."""
-        return Call(self._prefix, SUBMIT, [self._cap, *_flat(submissions)], _submitted)
+    def submit(
+        self, submissions: Sequence[Submission], confirmation: Confirmation | None = None
+    ) -> Call[list[Submitted]]:
+        """Submit: to QUEUED or SCHEDULED, for at most ``MAX_BATCH_TASKS`` tasks.
+
+        Args:
+            submissions: the tasks.
+            confirmation: what the server is asked behind it; its answer to that is awaited.
+        """
+        call = Call(
+            self._prefix,
+            SUBMIT,
+            [self._cap, *_flat(submissions)],
+            _submitted,
+            task_ids=tuple(submission.task_id for submission in submissions),
+        )
+        if confirmation is None:
+            return call
+        after = confirmation.commands(Keyspace(self._prefix))
+        return replace(call, decode=partial(_confirmed, confirmation), after=after)
 
     def claim(self, worker: str, slots: int, bands: Sequence[Band]) -> Call[Taken]:
         """QUEUED → RUNNING, for at most ``slots`` tasks, bands in the order given."""

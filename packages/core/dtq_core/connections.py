@@ -32,6 +32,7 @@ from dtq_core.errors import (
     RedisError,
     RedisFullError,
     RedisUnavailableError,
+    RedisUnreachableError,
     SettingsError,
 )
 from dtq_core.scripts import Script
@@ -106,6 +107,26 @@ def _kind(error: Exception, text: str) -> type[RedisError]:
     return RedisUnavailableError if isinstance(error, _LOST) else RedisError
 
 
+class _Progress:
+    """How far a command got, for the error if it gets no further.
+
+    Attributes:
+        connecting: that it waits for a new connection; nothing has been sent.
+    """
+
+    __slots__ = ("connecting",)
+
+    def __init__(self) -> None:
+        self.connecting = False
+
+    def translate(self, error: Exception, where: str) -> RedisError:
+        """Return our error, as :func:`translate`."""
+        ours = translate(error, where)
+        if self.connecting and type(ours) is RedisUnavailableError:
+            return RedisUnreachableError(str(ours))
+        return ours
+
+
 def redact(url: str) -> str:
     """Return a URL without its user and password, fit for messages and logs.
 
@@ -161,6 +182,13 @@ def _checked(replies: list[Any]) -> list[Any]:
     return [None if isinstance(reply, Exception) else reply for reply in replies]
 
 
+def _raised_first(replies: list[Any]) -> list[Any]:
+    """Replies of which the first is no error."""
+    if isinstance(replies[0], Exception):
+        raise replies[0]
+    return replies
+
+
 class Link:
     """Connections for any number of threads, opened as needed and again after an error.
 
@@ -195,15 +223,16 @@ class Link:
         self._places = threading.Semaphore(self._size)
 
     @contextmanager
-    def _translated(self) -> Iterator[None]:
+    def _translated(self) -> Iterator[_Progress]:
         """Wait for a place, and translate errors."""
         if self._pid != os.getpid():
             self._begin()
+        progress = _Progress()
         try:
             with self._places:
-                yield
+                yield progress
         except (rx.RedisError, OSError) as error:
-            ours = translate(error, self.where)
+            ours = progress.translate(error, self.where)
             if isinstance(ours, RedisUnavailableError):  # the idle connections are as old
                 self._disconnect_free()
             raise ours from None
@@ -233,10 +262,9 @@ class Link:
 
         redis-py's own way costs three times as much; this is the path of every task.
         """
-        with self._translated():
-            connection = self._take()
+        with self._translated() as progress:
+            connection = self._open(progress)
             try:
-                connection.connect()
                 connection.send_packed_command([pack_command(args)])
                 reply = connection.read_response()
             except rx.ResponseError:
@@ -248,12 +276,66 @@ class Link:
             self._free.append(connection)
             return reply
 
-    def script(self, script: Script, prefix: str, args: Sequence[Any]) -> Any:
-        """Run a script on the partition of a prefix; it is loaded where it is not known."""
+    def burst(self, commands: Sequence[Sequence[Any]]) -> list[Any]:
+        """Run commands in one round trip on one connection, the short way.
+
+        The first one's error is raised, as by :meth:`command`; an error of another is its reply.
+        """
+        with self._translated() as progress:
+            connection = self._open(progress)
+            replies: list[Any] = []
+            try:
+                connection.send_packed_command([pack_command(tuple(each)) for each in commands])
+                for _ in commands:
+                    try:
+                        replies.append(connection.read_response())
+                    except rx.ResponseError as error:
+                        replies.append(error)
+            except BaseException:
+                connection.disconnect()
+                raise
+            self._free.append(connection)
+            return _raised_first(replies)
+
+    def script(
+        self,
+        script: Script,
+        prefix: str,
+        args: Sequence[Any],
+        after: Sequence[Sequence[Any]] = (),
+    ) -> Any:
+        """Run a script on the partition of a prefix; it is loaded where it is not known.
+
+        Args:
+            script: what runs.
+            prefix: its KEYS[1].
+            args: its ARGV.
+            after: commands to send behind it on its connection; with any, the list of all replies
+                is returned, as by :meth:`burst`.
+        """
         try:
-            return self.raw("EVALSHA", script.sha, 1, prefix, *args)
+            return self._script("EVALSHA", script.sha, prefix, args, after)
         except ScriptUnknownError:
-            return self.raw("EVAL", script.text, 1, prefix, *args)
+            return self._script("EVAL", script.text, prefix, args, after)
+
+    def _script(
+        self, how: str, what: str, prefix: str, args: Sequence[Any], after: Sequence[Sequence[Any]]
+    ) -> Any:
+        if after:
+            return self.burst([(how, what, 1, prefix, *args), *after])
+        return self.raw(how, what, 1, prefix, *args)
+
+    def _open(self, progress: _Progress) -> Any:
+        """Return a connection that nobody uses, connected."""
+        connection = self._take()
+        progress.connecting = True
+        try:
+            connection.connect()
+        except BaseException:
+            connection.disconnect()
+            raise
+        progress.connecting = False
+        return connection
 
     def _take(self) -> Any:
         """Return a connection that nobody uses."""
@@ -317,14 +399,15 @@ class AsyncLink:
         self._loop = loop
 
     @asynccontextmanager
-    async def _translated(self) -> AsyncIterator[None]:
+    async def _translated(self) -> AsyncIterator[_Progress]:
         """Wait for a place, limit the time, and translate errors."""
         self._enter_loop()
+        progress = _Progress()
         try:
             async with self._places, asyncio.timeout(self._limit_s):
-                yield
+                yield progress
         except (rx.RedisError, OSError) as error:
-            ours = translate(error, self.where)
+            ours = progress.translate(error, self.where)
             if isinstance(ours, RedisUnavailableError):
                 await self._disconnect_free()
             raise ours from None
@@ -346,12 +429,9 @@ class AsyncLink:
 
     async def raw(self, *args: Any) -> Any:
         """Run one command the short way, as :meth:`Link.raw`."""
-        async with self._translated():
-            connection = self._free.pop() if self._free else self._new_connection()
+        async with self._translated() as progress:
+            connection = await self._open(progress)
             try:
-                if connection.is_connected and connection._reader.at_eof():
-                    await connection.disconnect(nowait=True)  # the server closed it while idle
-                await connection.connect()
                 await connection.send_packed_command(pack_command(args))
                 reply = await connection.read_response()
             except rx.ResponseError:
@@ -363,12 +443,58 @@ class AsyncLink:
             self._free.append(connection)
             return reply
 
-    async def script(self, script: Script, prefix: str, args: Sequence[Any]) -> Any:
-        """Run a script on the partition of a prefix; it is loaded where it is not known."""
+    async def burst(self, commands: Sequence[Sequence[Any]]) -> list[Any]:
+        """Run commands in one round trip on one connection, as :meth:`Link.burst`."""
+        async with self._translated() as progress:
+            connection = await self._open(progress)
+            replies: list[Any] = []
+            try:
+                packed = [pack_command(tuple(each)) for each in commands]
+                await connection.send_packed_command(packed)
+                for _ in commands:
+                    try:
+                        replies.append(await connection.read_response())
+                    except rx.ResponseError as error:
+                        replies.append(error)
+            except BaseException:
+                await connection.disconnect(nowait=True)
+                raise
+            self._free.append(connection)
+            return _raised_first(replies)
+
+    async def script(
+        self,
+        script: Script,
+        prefix: str,
+        args: Sequence[Any],
+        after: Sequence[Sequence[Any]] = (),
+    ) -> Any:
+        """Run a script on the partition of a prefix, as :meth:`Link.script`."""
         try:
-            return await self.raw("EVALSHA", script.sha, 1, prefix, *args)
+            return await self._script("EVALSHA", script.sha, prefix, args, after)
         except ScriptUnknownError:
-            return await self.raw("EVAL", script.text, 1, prefix, *args)
+            return await self._script("EVAL", script.text, prefix, args, after)
+
+    async def _script(
+        self, how: str, what: str, prefix: str, args: Sequence[Any], after: Sequence[Sequence[Any]]
+    ) -> Any:
+        if after:
+            return await self.burst([(how, what, 1, prefix, *args), *after])
+        return await self.raw(how, what, 1, prefix, *args)
+
+    async def _open(self, progress: _Progress) -> Any:
+        """Return a connection that nobody uses, connected."""
+        connection = self._free.pop() if self._free else self._new_connection()
+        progress.connecting = True
+        try:
+            if connection.is_connected and connection._reader.at_eof():
+                await connection.disconnect(nowait=True)  # the server closed it while idle
+            await connection.connect()
+        except BaseException:
+            await connection.disconnect(nowait=True)
+            raise
+        progress.connecting = False
+        return connection
 
     async def _disconnect_free(self) -> None:
         await self._client.connection_pool.disconnect(inuse_connections=False)

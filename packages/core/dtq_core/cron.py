@@ -94,8 +94,9 @@ def check_schedule(schedule: CronSchedule) -> CronSchedule:
             raise InvalidOptionError(
                 f"{kind.__name__.lower()} {value!r} does not exist: use one of {', '.join(kind)}"
             )
-    if schedule.options.delay or schedule.options.idempotency_key:
-        raise InvalidOptionError("a schedule has neither a delay nor an idempotency key")
+    options = schedule.options
+    if options.delay or options.idempotency_key or options.durability:
+        raise InvalidOptionError("a schedule has no delay, idempotency key or durability")
     if next_slot(schedule.cron, schedule.tz, 0) is None:
         raise InvalidOptionError(f"cron {schedule.cron!r} never fires")
     return schedule

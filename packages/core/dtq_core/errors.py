@@ -13,10 +13,12 @@
     │   └── IdempotencyConflictError   the key was used before for another request
     ├── RedisError                     the server cannot do it
     │   ├── RedisUnavailableError      unreachable, loading, read-only, too slow: try again
-    │   │   └── RedisBusyError         of these: the server answers, but cannot serve for now
+    │   │   ├── RedisBusyError         of these: the server answers, but cannot serve for now
+    │   │   ├── RedisUnreachableError  of these: there was no connection, and nothing was sent
+    │   │   └── OutcomeUnknownError    of these: it was sent, and tasks may have been accepted
     │   ├── RedisFullError             out of memory, nothing was written
     │   ├── RedisDeniedError           wrong password, or a right is missing
-    │   ├── RedisUnfitError            too old, evicting, or laid out for other settings
+    │   ├── RedisUnfitError            too old, evicting, unable to confirm, or laid out otherwise
     │   └── CorruptDataError           a key holds something that dtq did not put there
     ├── EmbeddedServerError            the private Redis server could not be started
     ├── WorkerStartError               a worker process cannot start, for want of its handlers, say
@@ -96,6 +98,27 @@ class RedisBusyError(RedisUnavailableError):
     """The server answers that it cannot serve for now: it loads, runs a script, or is read-only."""
 
 
+class RedisUnreachableError(RedisUnavailableError):
+    """There was no connection to the server, and nothing was sent."""
+
+
+class OutcomeUnknownError(RedisUnavailableError):
+    """Tasks were submitted, and whether they are accepted, as durably as asked, is not known.
+
+    They may be there and run. Saying the same again is safe under the same idempotency key; without
+    one it may be a second task.
+
+    Attributes:
+        task_ids: the tasks, under which they are found if they are there.
+    """
+
+    def __init__(self, task_ids: tuple[str, ...], reason: str) -> None:
+        first, more = task_ids[0], len(task_ids) - 1
+        named = f"task {first}" if not more else f"tasks {first} and {more} more"
+        super().__init__(f"the outcome is unknown: {named} may have been accepted: {reason}")
+        self.task_ids = task_ids
+
+
 class RedisFullError(RedisError):
     """The server is out of memory; nothing was written."""
 
@@ -105,7 +128,7 @@ class RedisDeniedError(RedisError):
 
 
 class RedisUnfitError(RedisError):
-    """The server is too old, evicts keys, or is laid out for other settings."""
+    """The server is too old, evicts keys, cannot confirm, or is laid out for other settings."""
 
 
 class CorruptDataError(RedisError):

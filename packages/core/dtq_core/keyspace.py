@@ -65,6 +65,11 @@ class Keyspace:
         return f"{self.prefix}:dlq"
 
     @property
+    def mark(self) -> str:
+        """What is written behind a submission that is to be confirmed; its value means nothing."""
+        return f"{self.prefix}:mark"
+
+    @property
     def queues(self) -> str:
         """The hash of known queues."""
         return f"{self.prefix}:queues"
@@ -93,11 +98,6 @@ class Keyspace:
     def cron_state(self) -> str:
         """What happened to recurring schedules: last slot, its task, since when one is paused."""
         return f"{self.prefix}:cron:state"
-
-    @property
-    def probe(self) -> str:
-        """Written to tell whether anything can be; gone after a second."""
-        return f"{self.prefix}:probe"
 
     @property
     def api_keys(self) -> str:

@@ -26,6 +26,7 @@ MAX_API_KEYS = 1_000
 """API keys, the revoked ones included: the API holds them all in memory."""
 
 MAX_DURATION_S = 10 * 365 * 86_400
+MAX_DURABILITY_TIMEOUT_S = 3_600
 MAX_ATTEMPTS = 1_000_000
 MAX_PARTITIONS = 4_096
 MAX_CONCURRENCY = 10_000
@@ -52,6 +53,17 @@ class Band(StrEnum):
     HIGH = "high"
     NORMAL = "normal"
     LOW = "low"
+
+
+class Durability(StrEnum):
+    """How far a submission must have got before it counts as accepted."""
+
+    MEMORY = "memory"
+    """The server has it in memory, and does with it what its own configuration says."""
+    REPLICA = "replica"
+    """At least one replica has it in memory as well."""
+    DISK = "disk"
+    """The server's disk has it: its append-only file is synced."""
 
 
 def _quoted(value: object) -> str:
@@ -110,6 +122,20 @@ def check_task_id(task_id: object) -> str:
     if isinstance(task_id, str) and _TASK_ID.fullmatch(task_id):
         return task_id
     raise InvalidNameError(f"{_quoted(task_id)} is not a task id: 32 hexadecimal digits")
+
+
+def check_durability(durability: object) -> Durability:
+    """Check a level of durability.
+
+    Raises:
+        InvalidOptionError: if there is no such level.
+    """
+    try:
+        return Durability(durability)  # type: ignore[arg-type]
+    except ValueError:
+        raise InvalidOptionError(
+            f"durability {_quoted(durability)} does not exist: use one of {', '.join(Durability)}"
+        ) from None
 
 
 def check_band(band: object) -> Band:

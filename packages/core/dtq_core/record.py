@@ -24,6 +24,7 @@ from dtq_core.limits import (
     Band,
     check_band,
     check_count,
+    check_durability,
     check_duration_ms,
     check_idempotency_key,
     check_name,
@@ -51,6 +52,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         dead_letter: whether a permanent failure goes to the dead-letter stream.
         result_ttl: how long its result stays; None leaves it to the handler's own definition.
         idempotency_key: a second submission under the same key is the same task.
+        durability: how far it must have got when it is accepted; None leaves it to the setting of
+            whoever submits. It is no part of the record.
     """
 
     queue: str = DEFAULT_QUEUE
@@ -62,6 +65,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     dead_letter: bool = True
     result_ttl: float | None = None
     idempotency_key: str | None = None
+    durability: str | None = None
 
     def __post_init__(self) -> None:
         """Check every option; no message of Redis is needed to find a wrong one."""
@@ -77,6 +81,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             raise InvalidOptionError("result_ttl 0 would drop the result at once")
         if self.idempotency_key is not None:
             check_idempotency_key(self.idempotency_key)
+        if self.durability is not None:
+            check_durability(self.durability)
         if not isinstance(self.dead_letter, bool):
             raise InvalidOptionError(f"dead_letter {self.dead_letter!r} is not True or False")
 
@@ -242,7 +248,7 @@ def fingerprint(name: str, payload: bytes, options: Options, *, whole: bool = Fa
     return hashlib.blake2b(text, digest_size=16).hexdigest()
 
 
-_COUNTED = frozenset(Options.__struct_fields__) - {"queue", "idempotency_key"}
+_COUNTED = frozenset(Options.__struct_fields__) - {"queue", "idempotency_key", "durability"}
 """The options that a fingerprint of the whole request has besides the queue."""
 
 

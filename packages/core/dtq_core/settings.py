@@ -18,12 +18,14 @@ from typing import Any
 from dtq_core.errors import InputError, SettingsError
 from dtq_core.limits import (
     MAX_CONCURRENCY,
+    MAX_DURABILITY_TIMEOUT_S,
     MAX_DURATION_S,
     MAX_PARTITIONS,
     MAX_PAYLOAD_BYTES,
     MAX_PROCESSES,
     MAX_RESULT_BYTES,
     MIN_VISIBILITY_S,
+    Durability,
     check_count,
     check_name,
 )
@@ -189,6 +191,16 @@ class Settings:
     )
     retry_timeout: float = _setting(
         10.0, _seconds(0), "How long a client sends a call again while the server is away."
+    )
+    durability: str = _setting(
+        Durability.MEMORY.value,
+        _one_of(*Durability),
+        "How far a submission must have got when it is accepted: memory, replica or disk.",
+    )
+    durability_timeout: float = _setting(
+        5.0,
+        _seconds(0.001, MAX_DURABILITY_TIMEOUT_S),
+        "How long a replica or the disk may take to confirm one.",
     )
     api_host: str = _setting("127.0.0.1", _text, "The address that the HTTP API listens on.")
     api_port: int = _setting(8720, _whole(0, 65_535), "Its port; 0: any free one.")

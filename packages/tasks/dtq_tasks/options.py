@@ -29,6 +29,7 @@ class Overrides(Defaults, total=False):
     timeout: float | None
     result_ttl: float | None
     idempotency_key: str | None
+    durability: str | None
 
 
 class Declaration(Defaults, total=False):

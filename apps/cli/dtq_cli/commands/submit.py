@@ -23,7 +23,7 @@ from dtq_cli.output import note, print_json, print_line
 from dtq_client import Client
 from dtq_core import codec
 from dtq_core.errors import DtqError, EncodingError, InvalidArgumentsError
-from dtq_core.limits import Band
+from dtq_core.limits import Band, Durability
 from dtq_core.record import DEFAULT_MAX_ATTEMPTS, DEFAULT_QUEUE
 
 _LONGEST_HINT = 40
@@ -66,6 +66,14 @@ def submit(
         bool,
         typer.Option("--no-dead-letter", help="Let it end as FAILED, not as DEAD_LETTERED."),
     ] = False,
+    durability: Annotated[
+        Durability | None,
+        typer.Option(
+            "--durability",
+            help="How far it must have got when its id is printed; else as the setting says.",
+            show_default=False,
+        ),
+    ] = None,
     wait: Annotated[
         float | None,
         typer.Option(
@@ -99,6 +107,7 @@ def submit(
             timeout=timeout,
             result_ttl=result_ttl,
             dead_letter=not no_dead_letter,
+            durability=durability,
         )
         if handle.duplicate:
             note("the idempotency key was used before: this is the task that it belongs to")

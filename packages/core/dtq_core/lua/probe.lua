@@ -4,5 +4,5 @@ ARGV none
 Answers OK.
 ]]
 -- @include codes keys
-redis.call('SET', PROBE, '1', 'PX', 1000)
+redis.call('SET', MARK, '1', 'PX', 1000)
 return OK

@@ -20,7 +20,7 @@ local DELAY_SCHEDULE = P .. ':delay:schedule'
 local CRON = P .. ':cron'
 local CRON_SCHEDULE = P .. ':cron:schedule'
 local CRON_STATE = P .. ':cron:state'
-local PROBE = P .. ':probe'
+local MARK = P .. ':mark'
 local API_KEYS = P .. ':apikeys'
 local DUE_CHANNEL = P .. ':due'
 
