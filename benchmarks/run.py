@@ -17,6 +17,7 @@ from rich.table import Table
 import ceilings
 import due
 import measures
+import over_http
 from bench_server import Server, describe
 from dtq import Client
 from dtq_core.embedded import start_temporary
@@ -27,6 +28,8 @@ GOALS = {
     "submit, tasks/s": "≥ 4,000",
     "start latency idle, p50 ms": "≤ 1",
     "start latency idle, p99 ms": "≤ 3",
+    "HTTP, single submissions/s": "≥ 2,000",
+    "HTTP, tasks/s in batches": "≥ 20,000",
     "memory, bytes/waiting task": "≤ 600",
     "delayed start, late by, p99 ms": "≤ 50",
     "promotion of many due at once, tasks/s": "≥ 20,000",
@@ -48,6 +51,8 @@ def measure(client: Client, server: Server, scale: float) -> dict[str, float]:
     figures |= measures.bare_round_trips(client, scaled(10_000))
     figures |= measures.single_submission(client, server, scaled(10_000))
     figures |= measures.bulk_submission(client, server, scaled(100_000))
+    figures |= over_http.single(client, server, scaled(10_000))
+    figures |= over_http.batch(client, server, scaled(100_000))
     figures |= measures.memory(client, server, scaled(50_000))
     for tasks in (5_000, 50_000, 500_000):
         figures |= measures.drain(client, server, scaled(tasks), f"{scaled(tasks):,}")
