@@ -20,6 +20,7 @@ from types import ModuleType
 from typing import NamedTuple
 
 import pytest
+from structlog.testing import capture_logs
 
 from dtq_cli.app import COMMANDS
 from dtq_core import errors
@@ -284,8 +285,9 @@ async def worker_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
     worker = Worker()
     running = asyncio.create_task(worker.run())
     try:
-        await worker.running.wait()
-        yield
+        with capture_logs():  # what the worker says is no output of the program
+            await worker.running.wait()
+            yield
     finally:
         worker.stop()
         await running

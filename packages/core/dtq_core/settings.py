@@ -176,7 +176,9 @@ class Settings:
         10.0, _seconds(0), "How long a client sends a call again while the server is away."
     )
     log_format: str = _setting(
-        "auto", _one_of("auto", "pretty", "json"), "Log lines: for a person, or JSON."
+        "auto",
+        _one_of("auto", "pretty", "json"),
+        "Log lines: `pretty` or `json`; `auto` is `pretty` on a terminal.",
     )
     log_level: str = _setting(
         "info", _one_of("debug", "info", "warning", "error"), "The least important line shown."
