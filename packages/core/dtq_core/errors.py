@@ -23,6 +23,7 @@
     ├── TaskNotFoundError (LookupError)  no such task, or its retention is over
     ├── QueueNotFoundError (LookupError)  no queue of this name was ever used
     ├── ScheduleNotFoundError (LookupError)  no recurring schedule has this name
+    ├── ScheduleExistsError            a recurring schedule has this name, and is another one
     ├── ResultTimeoutError (TimeoutError)  the task had not ended in the time given
     ├── TaskNotSucceededError          the task ended, and has no result
     │   ├── TaskFailedError            FAILED or DEAD_LETTERED
@@ -141,6 +142,10 @@ class ScheduleNotFoundError(DtqError, LookupError):
     def __init__(self, name: str) -> None:
         super().__init__(f"there is no schedule of the name {name}")
         self.name = name
+
+
+class ScheduleExistsError(DtqError):
+    """A recurring schedule has this name, and is another one; nothing was written."""
 
 
 class ResultTimeoutError(DtqError, TimeoutError):
