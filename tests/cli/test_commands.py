@@ -134,7 +134,7 @@ def test_result_of_a_task_that_has_none_is_an_error_in_one_line(shop: Terminal) 
     shop.ok("cancel", cancelled, "--reason", "not wanted")
     shop.ended(failed)
     for task_id, reason in (
-        (waiting, "is SCHEDULED and has no result yet: wait with --wait SECONDS"),
+        (waiting, "is SCHEDULED and has no result yet: give --wait SECONDS to wait for it"),
         (failed, "is DEAD_LETTERED: ValueError: two lines"),
         (cancelled, "is CANCELLED: not wanted"),
     ):

@@ -469,7 +469,7 @@ def without(*task_ids: str) -> list[TaskInfo]:
         (replace(SOUND, executions=SOUND.executions[1:]), "once was started 0 times"),
         (
             replace(SOUND, executions=[*SOUND.executions, Execution("once", 2, PID, 9, "raised")]),
-            "1 tasks were started again for no known reason",
+            "1 task was started again for no known reason",
         ),
     ],
 )

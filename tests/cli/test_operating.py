@@ -51,7 +51,7 @@ def test_verify_says_what_disagrees_and_mends_it(shop: Terminal) -> None:
     assert done.code == 1
     assert "unscheduled" in done.out
     assert task_id in done.out
-    assert "1 things disagree; --repair mends" in done.err
+    assert "1 thing disagrees; --repair mends" in done.err
     mended = shop.json("verify", "--repair", "--reason", "somebody deleted it")
     assert (mended["left"], mended["kinds"][0]["mended"]) == (0, 1)
     assert shop.json("verify")["kinds"] == []

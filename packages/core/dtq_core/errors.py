@@ -21,6 +21,7 @@
     ├── EmbeddedServerError            the private Redis server could not be started
     ├── WorkerStartError               a worker process cannot start, for want of its handlers, say
     ├── TaskNotFoundError (LookupError)  no such task, or its retention is over
+    ├── LetterNotFoundError (LookupError)  the task has no dead letter, as it did not fail
     ├── QueueNotFoundError (LookupError)  no queue of this name was ever used
     ├── ScheduleNotFoundError (LookupError)  no recurring schedule has this name
     ├── ScheduleExistsError            a recurring schedule has this name, and is another one
@@ -126,6 +127,15 @@ class TaskNotFoundError(DtqError, LookupError):
     def __init__(self, task_id: str) -> None:
         super().__init__(f"no task {task_id}: never submitted here, or its retention is over")
         self.task_id = task_id
+
+
+class LetterNotFoundError(DtqError, LookupError):
+    """The task has no dead letter, as it did not fail."""
+
+    def __init__(self, task_id: str, status: str) -> None:
+        super().__init__(f"task {task_id} is no dead letter: it is {status}")
+        self.task_id = task_id
+        self.status = status
 
 
 class QueueNotFoundError(DtqError, LookupError):

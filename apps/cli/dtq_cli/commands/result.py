@@ -51,6 +51,7 @@ def wait_for_result(client: Client, task_id: str, seconds: float) -> Any:
         return client.result(task_id, seconds)
     except ResultTimeoutError:
         status = client.get(task_id).status
+        way_on = f", after {seconds:g} s" if seconds else ": give --wait SECONDS to wait for it"
         raise ResultTimeoutError(
-            f"task {task_id} is {status} and has no result yet: wait with --wait SECONDS"
+            f"task {task_id} is {status} and has no result yet{way_on}"
         ) from None
