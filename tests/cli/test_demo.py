@@ -450,7 +450,7 @@ def without(*task_ids: str) -> list[TaskInfo]:
         ),
         (
             replace(SOUND, records=[*without("once"), record("once", Status.EXPIRED)]),
-            "1 tasks neither succeeded nor were dead-lettered",
+            "1 task neither succeeded nor was dead-lettered",
         ),
         (
             replace(SOUND, records=[*without("doomed"), record("doomed", Status.SUCCEEDED, 2, 1)]),

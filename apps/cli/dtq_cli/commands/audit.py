@@ -9,7 +9,7 @@ import typer
 
 from dtq_cli.options import Common
 from dtq_cli.output import Column, note, print_json, print_line, print_table
-from dtq_cli.times import clock
+from dtq_cli.times import moment
 from dtq_cli.words import many
 from dtq_client.queries.audit import Act, Verdict, check_log, newest_acts
 from dtq_core.limits import check_count
@@ -53,7 +53,7 @@ def audit(
 
 def _row(act: Act) -> tuple[object, ...]:
     counts = (f"{act.matched:,}", f"{act.changed:,}")
-    return clock(act.at), act.action, act.scope, *counts, act.who, act.reason
+    return moment(act.at), act.action, act.scope, *counts, act.who, act.reason
 
 
 def _tell(common: Common, verdicts: Sequence[Verdict]) -> None:

@@ -146,7 +146,11 @@ def disagreements(evidence: Evidence, ledger: Ledger) -> Iterator[str]:
         yield f"task {task_id} was accepted and is in no final state"
     others = ledger.accepted - ledger.succeeded - ledger.dead_lettered - ledger.lost
     if others:
-        yield f"{many(others, 'task')} neither succeeded nor became dead letters"
+        yield many(
+            others,
+            "task neither succeeded nor was dead-lettered",
+            "tasks neither succeeded nor were dead-lettered",
+        )
     for record in evidence.records:
         if record.id == evidence.doomed and record.status is not Status.DEAD_LETTERED:
             yield f"task {record.id} cannot succeed, and is {record.status}"

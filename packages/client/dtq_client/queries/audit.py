@@ -14,10 +14,12 @@ from dtq_core.store import Store
 _START = "0"
 _NEWEST = "+"
 _TRIES = 5
+_OF_QUEUES = frozenset({"queue.pause", "queue.resume"})
+"""What is done to a queue in each partition, and is done to one queue all the same."""
 
 
 class Act(msgspec.Struct, frozen=True):
-    """One operation, its script calls in all partitions added up.
+    """One operation, with all its script calls in all partitions.
 
     Attributes:
         id: of the operation.
@@ -26,7 +28,7 @@ class Act(msgspec.Struct, frozen=True):
         who: who did it.
         reason: why.
         scope: what was asked for.
-        matched: how many things that met.
+        matched: how many things that met: tasks, or queues, of which each partition tells all.
         changed: how many of them it changed.
         ids: the tasks that are gone from Redis since.
         calls: how many script calls it took.
@@ -103,6 +105,7 @@ def _pages_backwards(store: Store, keys: Keyspace) -> Iterator[list[AuditEntry]]
 
 def _act(entries: list[AuditEntry]) -> Act:
     first = min(entries, key=lambda entry: (entry.at, entry.number))
+    total = max if first.action in _OF_QUEUES else sum
     return Act(
         id=first.operation,
         at=first.at,
@@ -110,8 +113,8 @@ def _act(entries: list[AuditEntry]) -> Act:
         who=first.who,
         reason=first.reason,
         scope=first.scope,
-        matched=sum(entry.matched for entry in entries),
-        changed=sum(entry.changed for entry in entries),
+        matched=total(entry.matched for entry in entries),
+        changed=total(entry.changed for entry in entries),
         ids=[task_id for entry in entries for task_id in entry.ids],
         calls=len(entries),
     )
