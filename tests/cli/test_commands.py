@@ -225,7 +225,7 @@ def test_queues(shop: Terminal) -> None:
     queue = next(q for q in shop.json("queues") if q["queue"] == "counted")
     assert (queue["scheduled"], queue["queued"], queue["absorbed"]) == (1, 0, 0)
     row = next(x for x in shop.ok("queues").splitlines() if x.startswith("counted "))
-    assert row.split()[:3] == ["counted", "1", "0"]
+    assert row.split()[:5] == ["counted", "(no", "worker)", "1", "0"]
 
 
 def test_workers(shop: Terminal) -> None:
