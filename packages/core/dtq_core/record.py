@@ -337,6 +337,7 @@ INFO_FIELDS = (
     "crashes",
     "releases",
     "requeues",
+    "postponed_ms",
 )
 """The fields of a record from which :func:`decode_info` makes a :class:`TaskInfo`."""
 
@@ -365,7 +366,7 @@ def decode_info(task_id: str, values: list[bytes | None]) -> TaskInfo | None:
         attempt=_int(record, "attempt"),
         max_attempts=_int(record, "max_attempts"),
         worker=record.get("worker") or None,
-        error=None if status is Status.SUCCEEDED else record.get("error"),
+        error=_error(status, record),
         progress=_progress(record.get("progress")),
         submitted_at=_time(record, "submitted_ms"),
         queued_at=_time(record, "queued_ms"),
@@ -379,6 +380,15 @@ def decode_info(task_id: str, values: list[bytes | None]) -> TaskInfo | None:
         releases=_int(record, "releases"),
         requeues=_int(record, "requeues"),
     )
+
+
+def _error(status: Status, record: Mapping[str, str]) -> str | None:
+    """Why the last attempt failed, why it ended, or why it waits although it was taken."""
+    if status in {Status.SCHEDULED, Status.QUEUED} and _int(record, "postponed_ms"):
+        return (
+            f"given back: no worker that took it knows the task {_name_of(record.get('spec', ''))}"
+        )
+    return None if status is Status.SUCCEEDED else record.get("error")
 
 
 def _name_of(spec: str) -> str:
