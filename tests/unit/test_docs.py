@@ -348,3 +348,14 @@ def test_the_tests_of_the_example_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(tests) == 3
     for test in tests:
         test()
+
+
+def test_every_scenario_leads_to_its_tests_and_every_test_to_its_scenario() -> None:
+    played: dict[str, set[str]] = {}
+    for path in sorted((ROOT / "tests").rglob("test_*.py")):
+        for names in re.findall(r"^\s*(?:async )?def test_((?:[a-z]\d+_)+)", text_of(path), re.M):
+            for name in names.strip("_").split("_"):
+                played.setdefault(name.upper(), set()).add(str(path.relative_to(ROOT)))
+    page = ROOT / "docs/scenarios.md"
+    rows = table_of(page, "scenario", "what goes wrong elsewhere", "played in")
+    assert {name: set(code_in(files)) for name, _, files in rows} == played
