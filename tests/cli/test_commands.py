@@ -134,7 +134,7 @@ def test_result_of_a_task_that_has_none_is_an_error_in_one_line(shop: Terminal) 
     shop.ok("cancel", cancelled, "--reason", "not wanted")
     shop.ended(failed)
     for task_id, reason in (
-        (waiting, "is SCHEDULED and has no result yet: wait with --wait SECONDS"),
+        (waiting, "is SCHEDULED and has no result yet: give --wait SECONDS to wait for it"),
         (failed, "is DEAD_LETTERED: ValueError: two lines"),
         (cancelled, "is CANCELLED: not wanted"),
     ):
@@ -225,7 +225,7 @@ def test_queues(shop: Terminal) -> None:
     queue = next(q for q in shop.json("queues") if q["queue"] == "counted")
     assert (queue["tasks"]["SCHEDULED"], queue["tasks"]["QUEUED"], queue["absorbed"]) == (1, 0, 0)
     row = next(x for x in shop.ok("queues").splitlines() if x.startswith("counted "))
-    assert row.split()[:3] == ["counted", "1", "0"]
+    assert row.split()[:5] == ["counted", "(no", "worker)", "1", "0"]
 
 
 def test_workers(shop: Terminal) -> None:

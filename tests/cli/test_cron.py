@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cli.terminal import Terminal, eventually
+from cli.terminal import Terminal, eventually, stop
 
 
 def names(shop: Terminal) -> list[str]:
@@ -84,3 +84,51 @@ def test_a_broken_schedule_is_listed_with_its_problem(shop: Terminal) -> None:
     assert "not a schedule" in shop.json("cron", "list")[0]["problem"]
     assert "\x1b" not in shop.ok("cron", "list")
     shop.ok("cron", "remove", "broken")
+
+
+DECLARED = """
+from dtq import task
+
+
+@task(cron="0 0 1 1 *", tz="Europe/Berlin")
+def yearly() -> None: ...
+"""
+
+
+def test_a_schedule_that_is_there_is_replaced_only_when_asked_and_then_stays(
+    terminal: Terminal,
+) -> None:
+    (terminal.folder / "handlers.py").write_text(DECLARED)
+    stop(terminal.start_worker())
+    add = ("cron", "add", "yearly", "add", "--cron", "5 4 * * *")
+    done = terminal.run(*add)
+    assert (done.code, done.out) == (1, "")
+    assert done.err == (
+        "dtq: there is a schedule of the name yearly already, declared by a handler: "
+        "yearly at '0 0 1 1 *' in Europe/Berlin; it is replaced with --replace\n"
+    )
+    assert terminal.json("cron", "list")[0]["origin"] == "code"
+
+    assert terminal.ok(*add, "--replace") == "yearly: added\n"
+    assert "just so" in terminal.ok(*add), "the same again is no other one"
+    assert "made by an operator: add at" in terminal.run(*add, "--tz", "Asia/Tokyo").err
+    said = stop(terminal.start_worker()).err
+    assert "an operator made a schedule of this name; it stays" in said
+    assert terminal.json("cron", "list")[0]["origin"] == "operator"
+
+    terminal.ok("cron", "remove", "yearly")
+    stop(terminal.start_worker())
+    assert terminal.json("cron", "list")[0]["origin"] == "code"
+
+
+def test_the_audit_log_says_all_that_a_schedule_submits(terminal: Terminal) -> None:
+    terminal.ok(
+        *("cron", "add", "nightly", "echo", "--cron", "0 2 * * *", "--tz", "Asia/Tokyo"),
+        *("--args", '["sales"]', "--queue", "mail", "--misfire", "all", "--overlap", "skip"),
+    )
+    assert terminal.json("audit")[-1]["scope"] == (
+        "nightly task=echo cron='0 2 * * *' tz=Asia/Tokyo misfire=all overlap=skip queue=mail "
+        'band=normal args=[["sales"],{}]'
+    )
+    terminal.ok("cron", "add", "long", "echo", "--cron", "0 2 * * *", "--args", f'["{"x" * 2000}"]')
+    assert len(terminal.json("audit")[-1]["scope"]) == 1000

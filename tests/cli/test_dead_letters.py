@@ -89,7 +89,34 @@ def test_tasks_are_requeued_by_id_also_failed_ones(shop: Terminal, dead: Dead) -
     eventually("both fail", lambda: {shop.ended(letter), shop.ended(failed)})
     done = shop.run("dlq", "requeue", shop.submit("add", 1, 2))
     assert done.code == 1
-    assert "1 of the named tasks are no dead letters" in done.err
+    assert "1 of the named tasks did not fail" in done.err
+
+
+def test_a_failed_task_is_shown_without_a_dead_letter_and_has_none_to_purge(
+    shop: Terminal,
+) -> None:
+    failed = shop.submit("fail", "why", queue="green", max_attempts=1, dead_letter=False)
+    assert shop.ended(failed) == "FAILED"
+    shown = shop.ok("dlq", "show", failed)
+    assert "none: the task is FAILED" in shown
+    assert "ValueError: why" in shown
+    found = shop.json("dlq", "show", failed)
+    assert found["status"] == "FAILED"
+    assert found["letter"]["error_type"] == "ValueError"
+    done = shop.run("dlq", "purge", failed, "--yes")
+    assert (done.code, done.out) == (1, "0 of 0 were removed\n")
+    assert "1 of the named tasks is no dead letter; what is FAILED ends with" in done.err
+    assert shop.client.get(failed).status == "FAILED"
+
+
+def test_what_did_not_fail_is_no_dead_letter_and_says_what_it_is(shop: Terminal) -> None:
+    task_id = shop.submit("add", 1, 2)
+    shop.ended(task_id)
+    done = shop.run("dlq", "show", task_id)
+    assert (done.code, done.err) == (
+        1,
+        f"dtq: task {task_id} is no dead letter: it is SUCCEEDED\n",
+    )
 
 
 def test_letters_are_purged_for_good_and_their_ids_are_kept(shop: Terminal, dead: Dead) -> None:
@@ -156,7 +183,7 @@ def test_an_interrupted_requeue_says_how_far_it_came_and_can_be_repeated(
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=20)
     assert process.returncode == 130
-    assert "stopped: 1 were requeued, the rest is as it was" in err
+    assert "stopped: 1 was requeued, the rest is as it was" in err
     assert shop.json("verify")["kinds"] == []
     assert shop.json("dlq", "requeue", "-q", "red", "--yes")["changed"] == len(ids) - 1
     shop.ok("resume", "red")

@@ -450,7 +450,7 @@ def without(*task_ids: str) -> list[TaskInfo]:
         ),
         (
             replace(SOUND, records=[*without("once"), record("once", Status.EXPIRED)]),
-            "1 tasks neither succeeded nor were dead-lettered",
+            "1 task neither succeeded nor was dead-lettered",
         ),
         (
             replace(SOUND, records=[*without("doomed"), record("doomed", Status.SUCCEEDED, 2, 1)]),
@@ -469,7 +469,7 @@ def without(*task_ids: str) -> list[TaskInfo]:
         (replace(SOUND, executions=SOUND.executions[1:]), "once was started 0 times"),
         (
             replace(SOUND, executions=[*SOUND.executions, Execution("once", 2, PID, 9, "raised")]),
-            "1 tasks were started again for no known reason",
+            "1 task was started again for no known reason",
         ),
     ],
 )

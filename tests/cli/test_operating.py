@@ -42,6 +42,20 @@ def test_an_unknown_queue_and_a_bad_reason_are_refused_and_nothing_is_written(
     assert shop.json("audit") == before
 
 
+def test_a_cancel_at_a_terminal_is_in_the_audit_log_and_one_of_a_client_is_not(
+    shop: Terminal,
+) -> None:
+    before = len(shop.json("audit"))
+    task_id = shop.submit("add", 1, 2, delay=600)
+    shop.ok("cancel", task_id, "--reason", "wrong address")
+    shop.ok("cancel", task_id)
+    shop.client.cancel(shop.submit("add", 1, 2, delay=600))
+    (act,) = shop.json("audit")[before:]
+    assert (act["action"], act["scope"]) == ("task.cancel", f"id={task_id}")
+    assert (act["reason"], act["changed"]) == ("wrong address", 1)
+    assert shop.client.get(task_id).error == "wrong address"
+
+
 def test_verify_says_what_disagrees_and_mends_it(shop: Terminal) -> None:
     shop.ended(shop.submit("add", 1, 2))
     assert "everything agrees" in shop.ok("verify")
@@ -51,7 +65,7 @@ def test_verify_says_what_disagrees_and_mends_it(shop: Terminal) -> None:
     assert done.code == 1
     assert "unscheduled" in done.out
     assert task_id in done.out
-    assert "1 things disagree; --repair mends" in done.err
+    assert "1 thing disagrees; --repair mends" in done.err
     mended = shop.json("verify", "--repair", "--reason", "somebody deleted it")
     assert (mended["left"], mended["kinds"][0]["mended"]) == (0, 1)
     assert shop.json("verify")["kinds"] == []

@@ -1,10 +1,12 @@
 import json
+from datetime import UTC, datetime
 
 import msgspec
 import pytest
 
 from dtq_cli.output import Column, escape, note, print_fields, print_json, print_table, to_json
-from dtq_cli.times import ago, between, duration
+from dtq_cli.times import ago, between, clock, duration, moment
+from dtq_core.clock import rfc3339
 
 HOSTILE = [
     "\x1b[31mred",
@@ -106,3 +108,9 @@ def test_times_in_words() -> None:
     assert between("2020-01-01T00:00:00.000Z", "2020-01-01T00:00:02.500Z") == "2.5 s"
     assert between("2020-01-01T00:00:02.000Z", "2020-01-01T00:00:01.000Z") == "0 s"
     assert between(None, "2020-01-01T00:00:01.000Z") is None
+
+
+def test_a_moment_of_another_day_has_its_date() -> None:
+    now = rfc3339(int(datetime.now(UTC).timestamp() * 1000))
+    assert moment(now) == clock(now)
+    assert moment("2020-02-28T12:00:00.500000Z") == "2020-02-28 " + clock("2020-02-28T12:00:00.5Z")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 
 from cli.terminal import Terminal
+from dtq_client.operating.pausing import pause
+from dtq_client.queries.audit import check_log, newest_acts
 from dtq_client.queries.counters import all_queues, statistics
 from dtq_client.queries.events import newest_events
 from dtq_client.queries.oldest import oldest_waiting
@@ -80,3 +82,15 @@ def test_what_a_dead_worker_left_waits_again(deployment: Terminal, store: Store)
     oldest = oldest_waiting(store, queues_of(store))
     assert oldest is not None
     assert oldest.queue == "default"
+
+
+def test_a_queue_that_is_paused_counts_once_however_many_partitions_there_are(
+    deployment: Terminal, store: Store
+) -> None:
+    deployment.submit("add", queue="mail")
+    deployment.submit("add", queue="reports")
+    pause(store, ["mail", "reports"], "os:ann@here")
+    pause(store, ["mail"], "os:ann@here")
+    acts = newest_acts(store, 10)
+    assert [(act.matched, act.changed) for act in acts] == [(2, 2), (1, 0)]
+    assert {verdict.problem for verdict in check_log(store)} == {None}

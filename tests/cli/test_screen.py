@@ -137,3 +137,11 @@ def test_numbers_have_as_many_digits_as_mean_something() -> None:
         *("…", "0", "0.2", "10.0", "12", "12,346"),
     ]
     assert [size_of(n) for n in (0, 1_500_000, 1 << 30)] == ["0.0 MiB", "1.4 MiB", "1.00 GiB"]
+
+
+def test_a_queue_that_no_worker_serves_is_marked() -> None:
+    size, out = Size(160, 50), io.StringIO()
+    console = Console(file=out, width=size.columns, height=size.rows, highlight=False)
+    console.print(screen(deployment(2, 0), size, "here", lonely=frozenset({"queue-001"})))
+    assert out.getvalue().count("queue-001 (no worker)") == 1
+    assert out.getvalue().count("no worker") == 1

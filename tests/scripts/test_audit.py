@@ -47,6 +47,21 @@ def test_the_calls_of_one_operation_are_shown_as_one(table: Table) -> None:
     assert len(newest_acts(table.store, 1)) == 1
 
 
+def test_a_cancel_is_logged_where_an_operator_does_it_and_it_changes_something(
+    table: Table,
+) -> None:
+    waiting, by_client = table.submit(), table.submit()
+    running = table.claim().task_id
+    (waiting,) = {waiting, by_client} - {running}
+    act = operation("task.cancel", "os:ann@here", "", "two tasks")
+    for _ in range(2):  # as where the first reply is lost
+        table.run(table.calls.cancel([waiting, running, "e" * 32], "because", act))
+    table.cancel(table.submit())
+    (entry,) = map(decode_entry, table.store.read(reads.audit_before(table.keys, "+")))
+    assert (entry.action, entry.matched, entry.changed) == ("task.cancel", 2, 2)
+    assert problem(table) is None
+
+
 def test_a_log_as_it_was_written_is_whole(log: Table) -> None:
     verdict = check_log(log.store)[0]
     assert (verdict.problem, verdict.entries, verdict.trimmed) == (None, ENTRIES, 0)

@@ -30,7 +30,7 @@ REFUSED_FOR: dict[str, set[str]] = {
     "adopt": {"events", "expiry", "dlq"},
     "finish": {"events", "expiry", "dlq", "retry_schedule"},
     "release": {"events", "expiry", "dlq", "delay_schedule"},
-    "cancel": {"events", "expiry", "dlq", *WAITING_KEYS},
+    "cancel": {"events", "expiry", "dlq", "audit", "audit_head", *WAITING_KEYS},
     "promote": {"events", "expiry", "dlq", *WAITING_KEYS},
     "expire": {"events", "expiry", "dlq", *WAITING_KEYS},
     "abandon": {"workers"},

@@ -20,6 +20,7 @@ from types import ModuleType
 from typing import NamedTuple
 
 import pytest
+from structlog.testing import capture_logs
 
 from dtq_cli.app import COMMANDS
 from dtq_core import errors
@@ -284,8 +285,9 @@ async def worker_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
     worker = Worker()
     running = asyncio.create_task(worker.run())
     try:
-        await worker.running.wait()
-        yield
+        with capture_logs():  # what the worker says is no output of the program
+            await worker.running.wait()
+            yield
     finally:
         worker.stop()
         await running
@@ -346,3 +348,14 @@ def test_the_tests_of_the_example_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(tests) == 3
     for test in tests:
         test()
+
+
+def test_every_scenario_leads_to_its_tests_and_every_test_to_its_scenario() -> None:
+    played: dict[str, set[str]] = {}
+    for path in sorted((ROOT / "tests").rglob("test_*.py")):
+        for names in re.findall(r"^\s*(?:async )?def test_((?:[a-z]\d+_)+)", text_of(path), re.M):
+            for name in names.strip("_").split("_"):
+                played.setdefault(name.upper(), set()).add(str(path.relative_to(ROOT)))
+    page = ROOT / "docs/scenarios.md"
+    rows = table_of(page, "scenario", "what goes wrong elsewhere", "played in")
+    assert {name: set(code_in(files)) for name, _, files in rows} == played

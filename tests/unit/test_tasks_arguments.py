@@ -3,6 +3,7 @@ from __future__ import annotations
 import enum
 import json
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, timezone
@@ -224,9 +225,9 @@ def test_the_deepest_payload_allowed_counts_its_own_two_levels() -> None:
 @pytest.mark.parametrize(
     ("args", "kwargs", "message"),
     [
-        (("1",), {}, "argument 'user_id': Expected `int`, got `str`"),
-        ((True,), {}, "argument 'user_id': Expected `int`, got `bool`"),
-        ((1, 2), {}, "argument 'name': Expected `str`, got `int`"),
+        (("1",), {}, "argument 'user_id' takes int, not str"),
+        ((True,), {}, "argument 'user_id' takes int, not bool"),
+        ((1, 2), {}, "argument 'name' takes str, not int"),
         ((1,), {"when": "soon"}, "argument 'when': Invalid RFC3339"),
         ((), {}, "missing a required argument: 'user_id'"),
         ((), {"name": "x"}, "missing a required argument: 'user_id'"),
@@ -287,7 +288,59 @@ def test_variadic_arguments_are_typed_one_by_one() -> None:
     task: Task[..., Any] = Task(handler)
     payload = task.encode(("a", 1, 2), {"x": "y"})
     assert task.decode(payload) == (("a", 1, 2), {"x": "y"})
-    with pytest.raises(InvalidArgumentsError, match="argument 'numbers': Expected `int`"):
+    with pytest.raises(InvalidArgumentsError, match="argument 'numbers' takes int"):
         task.encode(("a", 1, "2"), {})
-    with pytest.raises(InvalidArgumentsError, match="argument 'x': Expected `str`"):
+    with pytest.raises(InvalidArgumentsError, match="argument 'x' takes str"):
         task.encode(("a",), {"x": 1})
+
+
+@dataclass
+class Address:
+    city: str
+    number: int
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ([{"city": "Rome"}], "argument 'to' lacks the field 'number', at [0]"),
+        ([{"city": 1, "number": 1}], "argument 'to' takes str, not int, at [0].city"),
+        (7, "argument 'to' takes array, not int"),
+    ],
+)
+def test_a_part_that_does_not_fit_is_named_in_plain_words(value: Any, message: str) -> None:
+    def handler(to: list[Address]) -> None: ...
+
+    with pytest.raises(InvalidArgumentsError, match=re.escape(message)):
+        Task(handler).encode((value,), {})
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ({"count": "many"}, "the field 'count' of Basket does not take 'many' (float_parsing)"),
+        ({"count": -1}, "the field 'count' of Basket: a count is not negative"),
+        ({}, "the field 'count' of Basket is missing"),
+        (7, "Basket does not take 7 (model_type)"),
+    ],
+)
+def test_what_a_pydantic_model_refuses_is_one_plain_line(value: Any, message: str) -> None:
+    pydantic = pytest.importorskip("pydantic")
+
+    def check(count: float) -> float:
+        if count < 0:
+            raise ValueError("a count is not negative")
+        return count
+
+    model = pydantic.create_model(
+        "Basket",
+        count=(float, ...),
+        __validators__={"check": pydantic.field_validator("count")(check)},
+    )
+
+    def handler(basket: Any) -> None: ...
+
+    handler.__annotations__["basket"] = model
+    with pytest.raises(InvalidArgumentsError) as caught:
+        Task(handler, name="buy").encode((value,), {})
+    assert str(caught.value) == f"buy: argument 'basket': {message}"

@@ -7,6 +7,8 @@ import signal
 import threading
 from collections.abc import Callable
 
+from structlog.testing import capture_logs
+
 from dtq_core.scripts import ADOPT, CLAIM, FINISH, RENEW, Script
 from dtq_tasks import Context
 from support.programs import frozen
@@ -80,8 +82,11 @@ async def test_a_handler_whose_lease_is_lost_is_told_and_its_outcome_is_refused(
     async with stage.worker():
         handles = [await stage.submit(on_loop), await stage.submit(in_thread)]
         await stage.started(*handles)
-        await steal(stage, "thief")
-        await eventually("both to be told", lambda: cancelled == told == 1)
+        with capture_logs() as lines:
+            await steal(stage, "thief")
+            await eventually("both to be told", lambda: cancelled == told == 1)
+    lost = [line for line in lines if line["event"].startswith("leases were lost")]
+    assert sum(line["count"] for line in lost) == 2
     for handle in handles:
         info = await handle.info()
         assert (info.status, info.attempt, info.worker) == ("RUNNING", 2, "thief")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dtq_core.decide import Release
 from dtq_tasks import Registry, TaskDecorator
+from dtq_tasks.retry import fixed
 from worker.stage import Stage, eventually
 
 
@@ -41,7 +42,29 @@ async def test_an_unknown_task_rests_before_it_is_looked_at_again(stage: Stage) 
         await eventually("a schedule", lambda: stage.raw.zcard(stage.keys.delay_schedule))
         info = await handle.info()
         assert (info.status, info.attempt, info.releases) == ("SCHEDULED", 1, 1)
+        assert info.error == "given back: no worker that took it knows the task nobody_knows"
         assert await handle.cancel() == "cancelled"
+        assert (await handle.info()).error == "cancelled"
+
+
+async def test_a_task_that_was_given_back_says_so_no_more_once_a_worker_knows_it(
+    stage: Stage,
+) -> None:
+    @stage.task(max_attempts=2, retry=fixed(600))
+    async def y() -> None:
+        raise ValueError("no")
+
+    handle = await stage.submit(y)
+    async with stage.worker(Registry()):
+
+        async def given_back() -> bool:
+            return "given back" in ((await handle.info()).error or "")
+
+        await eventually("it to be given back", given_back)
+    async with stage.worker():
+        await eventually("its retry", lambda: stage.has_status(handle, "RETRYING"))
+    assert (await handle.info()).error == "ValueError: no"
+    await handle.cancel()
 
 
 async def test_a7_a_task_that_no_worker_knows_is_dead_lettered_by_time_with_that_reason(

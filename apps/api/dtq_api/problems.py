@@ -15,6 +15,7 @@ from dtq_core.errors import (
     CorruptDataError,
     DtqError,
     InputError,
+    LetterNotFoundError,
     OutcomeUnknownError,
     QueueNotFoundError,
     RedisDeniedError,
@@ -54,6 +55,11 @@ class Kind(_Kind, Enum):
     FORBIDDEN = "forbidden", HTTPStatus.FORBIDDEN, "The API key does not allow this"
     NOT_FOUND = "not-found", HTTPStatus.NOT_FOUND, "There is nothing at this address"
     TASK_NOT_FOUND = "task-not-found", HTTPStatus.NOT_FOUND, "There is no such task"
+    LETTER_NOT_FOUND = (
+        "dead-letter-not-found",
+        HTTPStatus.NOT_FOUND,
+        "The task has no dead letter",
+    )
     QUEUE_NOT_FOUND = "queue-not-found", HTTPStatus.NOT_FOUND, "There is no such queue"
     SCHEDULE_NOT_FOUND = "schedule-not-found", HTTPStatus.NOT_FOUND, "There is no such schedule"
     METHOD_NOT_ALLOWED = (
@@ -149,6 +155,7 @@ _OF_ERRORS: tuple[tuple[type[DtqError], Kind, str | None], ...] = (
     (TaskNotFoundError, Kind.TASK_NOT_FOUND, None),
     (QueueNotFoundError, Kind.QUEUE_NOT_FOUND, None),
     (ScheduleNotFoundError, Kind.SCHEDULE_NOT_FOUND, None),
+    (LetterNotFoundError, Kind.LETTER_NOT_FOUND, None),
     (ApiKeyNotFoundError, Kind.NOT_FOUND, None),
     (ResultExpiredError, Kind.RESULT_EXPIRED, None),
     (OutcomeUnknownError, Kind.OUTCOME_UNKNOWN, "no confirmation came in time; ask again"),

@@ -94,10 +94,12 @@ def _report(error: Exception) -> _Report:
 
 def _usage(message: str, error: Exception) -> str:
     """A usage error, with where to read on; the help itself has no message, it was shown."""
+    from dtq_cli.usage import in_plain_words
+
     context = getattr(error, "ctx", None)
     if not message or context is None:
         return message
-    return f"{message.rstrip('.')} (see: {context.command_path} --help)"
+    return f"{in_plain_words(message.rstrip('.'))} (see: {context.command_path} --help)"
 
 
 def _complain(text: str) -> None:

@@ -109,6 +109,12 @@ def status_cell(status: Status) -> Text:
     return Text(str(status), _STYLES.get(status, ""))
 
 
+def queue_cell(name: str, *, paused: bool, lonely: bool) -> str:
+    """Return a queue with what keeps its tasks waiting: a pause, or that no worker serves it."""
+    marks = [text for text, meant in (("paused", paused), ("no worker", lonely)) if meant]
+    return f"{name} ({', '.join(marks)})" if marks else name
+
+
 def print_table(columns: Sequence[Column], rows: Iterable[Sequence[object]]) -> None:
     """Write a table; nothing is cut, folded or left out where stdout is no terminal."""
     console = _console()

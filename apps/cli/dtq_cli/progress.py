@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from dtq_cli.output import note
+from dtq_cli.words import many
 
 
 class Progress:
@@ -32,4 +33,4 @@ class Progress:
         if self._shows and self.count:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
         if kind is not None:
-            note(f"stopped: {self.count:,} were {self._word}, the rest is as it was")
+            note(f"stopped: {many(self.count, 'was', 'were')} {self._word}, the rest is as it was")

@@ -9,7 +9,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from dtq_cli.output import escape, grid
+from dtq_cli.output import escape, grid, queue_cell
 from dtq_cli.times import clock, duration
 from dtq_client.queries.rates import Figures, QueueFigures, WorkerFigures
 from dtq_core.states import Status
@@ -38,7 +38,13 @@ class Size(NamedTuple):
     rows: int
 
 
-def screen(figures: Figures, size: Size, where: str, trouble: str | None = None) -> Group:
+def screen(
+    figures: Figures,
+    size: Size,
+    where: str,
+    trouble: str | None = None,
+    lonely: frozenset[str] = frozenset(),
+) -> Group:
     """Return the whole screen.
 
     Args:
@@ -46,6 +52,7 @@ def screen(figures: Figures, size: Size, where: str, trouble: str | None = None)
         size: of the terminal.
         where: the server and the prefix.
         trouble: why there are no newer figures.
+        lonely: queues in which tasks wait, and that no worker serves.
     """
     room = max(0, size.rows - _AROUND_TABLES)
     for_queues, for_workers = _shares(room, len(figures.queues), len(figures.workers))
@@ -53,7 +60,7 @@ def screen(figures: Figures, size: Size, where: str, trouble: str | None = None)
         _first_line(figures, where, trouble),
         *header(figures),
         Text(),
-        queue_table(figures.queues, for_queues),
+        queue_table(figures.queues, for_queues, lonely),
         Text(),
         worker_table(figures.workers, for_workers),
     )
@@ -119,26 +126,35 @@ def rate(per_second: float | None) -> str:
     return f"{per_second:,.0f}" if per_second >= 10 or per_second == 0 else f"{per_second:.1f}"
 
 
-def queue_table(queues: Sequence[QueueFigures], rows: int) -> Group:
+def queue_table(
+    queues: Sequence[QueueFigures], rows: int, lonely: frozenset[str] = frozenset()
+) -> Group:
     """Return the queues, or the busiest of them.
 
     Args:
         queues: all of them, by name.
         rows: how many lines there are for them.
+        lonely: those in which tasks wait, and that no worker serves.
     """
     titles = [_TITLES.get(status, str(status)) for status in _SHOWN]
     table = _table("QUEUE", *titles, "ENDED/S")
     shown = _busiest(queues, rows, _busy_queue)
     for queue in shown:
-        paused = "" if queue.paused_since is None else " (paused)"
+        paused, alone = queue.paused_since is not None, queue.queue in lonely
+        cell = queue_cell(queue.queue, paused=paused, lonely=alone)
         counts = (f"{queue.tasks[status]:,}" for status in _SHOWN)
-        style = "" if queue.paused_since is None else "yellow"
-        table.add_row(_line(queue.queue + paused, style), *counts, rate(queue.ended_per_second))
+        style = "yellow" if paused or alone else ""
+        table.add_row(_line(cell, style), *counts, rate(queue.ended_per_second))
     return _with_rest(table, len(queues) - len(shown))
 
 
 def worker_table(workers: Sequence[WorkerFigures], rows: int) -> Group:
-    """Return the workers, or the busiest of them. Arguments as :func:`queue_table`."""
+    """Return the workers, or the busiest of them.
+
+    Args:
+        workers: all of them, by id.
+        rows: how many lines there are for them.
+    """
     table = _table("WORKER", "RUNNING", "SEEN", "LONGEST")
     table.add_column("TASK", overflow="ellipsis")
     shown = _busiest(workers, rows, lambda worker: (worker.running,))

@@ -54,3 +54,11 @@ def local(at: str | None) -> str | None:
 def clock(at: str) -> str:
     """Return the time of day on this host's clock."""
     return f"{parse(at).astimezone():%H:%M:%S.%f}"[:-3]
+
+
+def moment(at: str) -> str:
+    """Return the time of day on this host's clock, with the date where that is not today's."""
+    there = parse(at).astimezone()
+    if there.date() == datetime.now().astimezone().date():
+        return clock(at)
+    return f"{there:%Y-%m-%d} {clock(at)}"

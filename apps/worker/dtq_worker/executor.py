@@ -23,6 +23,7 @@ from dtq_core.outcome import (
     Failed,
     GivenBack,
     Outcome,
+    Succeeded,
     UnknownTask,
     describe_error,
 )
@@ -31,6 +32,7 @@ from dtq_core.settings import Settings
 from dtq_tasks import Context, Registry, Task
 from dtq_tasks.execution import run_on_loop, run_plain, timed_out
 from dtq_tasks.parameters import Call
+from dtq_worker.failure_log import FailureLog
 from dtq_worker.finisher import Finisher
 from dtq_worker.held import Held, Stop
 from dtq_worker.runners import ThreadRunner
@@ -84,6 +86,7 @@ class Executor:
         self._finisher_of = finisher_of
         self._on_stuck = on_stuck
         self._threads = ThreadRunner(slots.total)
+        self._failures = FailureLog()
         self._policy = Policy(
             lambda _attempt: FALLBACK_DELAY_S,
             check_duration_ms("result_ttl", settings.result_ttl),
@@ -102,10 +105,13 @@ class Executor:
             decision = decide(held.claim, outcome, policy or self._policy)
             self._finisher_of(held.claim.task_id).put(held, decision)
             held.reported = True
+            if not isinstance(outcome, Succeeded):
+                self._failures.note(held, decision)
 
     def close(self) -> None:
-        """Let idle threads end."""
+        """Let idle threads end, and say what was not logged yet."""
         self._threads.close()
+        self._failures.close()
 
     async def _execute(self, held: Held) -> None:
         try:

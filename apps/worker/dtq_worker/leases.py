@@ -34,6 +34,7 @@ _STOP_S = 1.0
 _GIVEN_BACK_MS = 365 * 86_400_000
 """Scripts give an entry that was given back a longer idle time than this."""
 _SHOWN_RUNNING = 100
+_SHOWN_LOST = 5
 _encoder = msgspec.json.Encoder()
 
 
@@ -184,12 +185,20 @@ class LeaseKeeper:
             or now - item.renewed_s >= self._renew_after_s - self._tick_s
             or item.has_progress
         ]
+        lost: list[str] = []
         for item, code in self._renew(due):
             if code is Code.CANCEL:
                 self._interrupt(item, Stop.CANCEL)
             elif code in {Code.LOST, Code.UNKNOWN}:
                 self.forget(item)
                 self._interrupt(item, Stop.LOST)
+                lost.append(item.claim.task_id)
+        if lost:
+            _log.warning(
+                "leases were lost, their handlers are told to stop",
+                count=len(lost),
+                task_ids=" ".join(lost[:_SHOWN_LOST]),
+            )
         now = mono_s()
         if now - self._renewed_s > self._renew_after_s:
             self._trusted_from_s = now + self._fleet_visibility_ms / 1000

@@ -336,9 +336,18 @@ class Calls:
         """Renew leases, each given as task id, lease and progress (empty: none)."""
         return Call(self._prefix, RENEW, [worker, *_flat(leases)], _codes)
 
-    def cancel(self, task_ids: Sequence[str], reason: str) -> Call[list[Ended]]:
-        """Waiting → CANCELLED; a running task's worker is asked to stop."""
-        return Call(self._prefix, CANCEL, [self._cap, reason, *task_ids], _ended)
+    def cancel(
+        self, task_ids: Sequence[str], reason: str, operation: Operation | None = None
+    ) -> Call[list[Ended]]:
+        """Waiting → CANCELLED; a running task's worker is asked to stop.
+
+        Args:
+            task_ids: which.
+            reason: kept with each.
+            operation: of an operator; None for a client, whose cancels are not audited.
+        """
+        args = [*self._audited(operation), reason, *task_ids]
+        return Call(self._prefix, CANCEL, args, _ended)
 
     def promote(self, schedule: str) -> Call[Promoted]:
         """SCHEDULED or RETRYING → QUEUED, of the schedule ``delay`` or ``retry``."""

@@ -23,9 +23,11 @@
     ├── EmbeddedServerError            the private Redis server could not be started
     ├── WorkerStartError               a worker process cannot start, for want of its handlers, say
     ├── TaskNotFoundError (LookupError)  no such task, or its retention is over
+    ├── LetterNotFoundError (LookupError)  the task has no dead letter, as it did not fail
     ├── QueueNotFoundError (LookupError)  no queue of this name was ever used
     ├── ScheduleNotFoundError (LookupError)  no recurring schedule has this name
     ├── ApiKeyNotFoundError (LookupError)  no API key has this name
+    ├── ScheduleExistsError            a recurring schedule has this name, and is another one
     ├── ResultTimeoutError (TimeoutError)  the task had not ended in the time given
     ├── TaskNotSucceededError          the task ended, and has no result
     │   ├── TaskFailedError            FAILED or DEAD_LETTERED
@@ -151,6 +153,15 @@ class TaskNotFoundError(DtqError, LookupError):
         self.task_id = task_id
 
 
+class LetterNotFoundError(DtqError, LookupError):
+    """The task has no dead letter, as it did not fail."""
+
+    def __init__(self, task_id: str, status: str) -> None:
+        super().__init__(f"task {task_id} is no dead letter: it is {status}")
+        self.task_id = task_id
+        self.status = status
+
+
 class QueueNotFoundError(DtqError, LookupError):
     """No queue of this name was ever used."""
 
@@ -173,6 +184,10 @@ class ApiKeyNotFoundError(DtqError, LookupError):
     def __init__(self, name: str) -> None:
         super().__init__(f"there is no API key of the name {name}")
         self.name = name
+
+
+class ScheduleExistsError(DtqError):
+    """A recurring schedule has this name, and is another one; nothing was written."""
 
 
 class ResultTimeoutError(DtqError, TimeoutError):

@@ -410,6 +410,7 @@ INFO_FIELDS = (
     "crashes",
     "releases",
     "requeues",
+    "postponed_ms",
 )
 """The fields of a record from which :func:`decode_info` makes a :class:`TaskInfo`."""
 
@@ -438,7 +439,7 @@ def decode_info(task_id: str, values: list[bytes | None]) -> TaskInfo | None:
         attempt=_int(record, "attempt"),
         max_attempts=_int(record, "max_attempts"),
         worker=record.get("worker") or None,
-        error=None if status is Status.SUCCEEDED else record.get("error"),
+        error=_error(status, record),
         progress=_progress(record.get("progress")),
         submitted_at=_time(record, "submitted_ms"),
         queued_at=_time(record, "queued_ms"),
@@ -457,6 +458,15 @@ def decode_info(task_id: str, values: list[bytes | None]) -> TaskInfo | None:
 def _given_key(stored: str | None) -> str | None:
     """The idempotency key as it was given, without its owner."""
     return stored and stored.rpartition(_KEY_OWNER_END)[2]
+
+
+def _error(status: Status, record: Mapping[str, str]) -> str | None:
+    """Why the last attempt failed, why it ended, or why it waits although it was taken."""
+    if status in {Status.SCHEDULED, Status.QUEUED} and _int(record, "postponed_ms"):
+        return (
+            f"given back: no worker that took it knows the task {_name_of(record.get('spec', ''))}"
+        )
+    return None if status is Status.SUCCEEDED else record.get("error")
 
 
 def _name_of(spec: str) -> str:

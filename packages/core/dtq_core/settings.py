@@ -217,7 +217,9 @@ class Settings:
         32 * MAX_PAYLOAD_BYTES, _whole(1, 512 * MAX_PAYLOAD_BYTES), "The largest batch of tasks."
     )
     log_format: str = _setting(
-        "auto", _one_of("auto", "pretty", "json"), "Log lines: for a person, or JSON."
+        "auto",
+        _one_of("auto", "pretty", "json"),
+        "Log lines: `pretty` or `json`; `auto` is `pretty` on a terminal.",
     )
     log_level: str = _setting(
         "info", _one_of("debug", "info", "warning", "error"), "The least important line shown."

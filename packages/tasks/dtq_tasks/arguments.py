@@ -18,6 +18,7 @@ from dtq_core import codec
 from dtq_core.errors import EncodingError, InvalidArgumentsError
 from dtq_tasks.compare import same
 from dtq_tasks.parameters import Bound, Call, Parameters, Slot
+from dtq_tasks.refusals import of_argument
 from dtq_tasks.typehints import unchecked_decoder
 
 _undecoded = msgspec.json.Decoder(tuple[tuple[msgspec.Raw, ...], dict[str, msgspec.Raw]])
@@ -87,7 +88,7 @@ class Arguments:
             reason = str(error)
         except Exception as error:  # a validation of the user's own may raise anything
             reason = codec.describe(error)
-        raise InvalidArgumentsError(f"{self._task_name}: argument {bound.name!r}: {reason}")
+        raise InvalidArgumentsError(f"{self._task_name}: {of_argument(bound.name, reason)}")
 
     def _refuse_culprit(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         for bound in self._parameters.walk(args, kwargs):

@@ -16,6 +16,7 @@ import msgspec
 from msgspec.inspect import CustomType, Field, Type, type_info
 
 from dtq_core.errors import InvalidOptionError
+from dtq_tasks.refusals import of_model
 
 
 def resolve(annotation: Any, function: Callable[..., Any], what: str) -> Any:
@@ -80,7 +81,13 @@ def unchecked_decoder(annotated: Any) -> msgspec.json.Decoder[Any]:
 
 
 def _validate_foreign(cls: Any, value: Any) -> Any:
-    return cls.model_validate(value)
+    try:
+        return cls.model_validate(value)
+    except ValueError as error:
+        reason = of_model(cls, error)
+        if reason is None:
+            raise
+        raise ValueError(reason) from None
 
 
 def _foreign_classes(root: Type) -> Iterator[type]:

@@ -77,7 +77,7 @@ async def put_schedule(
         overlap=asked.overlap,
     )
     changed = await run_in_threadpool(
-        add_schedule, services.store, name, schedule, caller.who, asked.reason
+        add_schedule, services.store, name, schedule, caller.who, asked.reason, replace=True
     )
     return answer(Changed(changed))
 

@@ -40,6 +40,7 @@ from dtq_api.shapes import (
     short_task,
 )
 from dtq_api.submitting import Accepted, item_of, outcome_of, submission_of, submit_all
+from dtq_client.operating.cancelling import cancel_task
 from dtq_client.queries.events import events_of
 from dtq_client.queries.tasks import Wanted, find_tasks
 from dtq_core import reads
@@ -220,7 +221,8 @@ async def cancel(request: Request, task_id: TaskId, caller: Operator, services: 
     """Cancel a task: at once where it waits, by asking its worker where it runs."""
     asked = await small_body(request, ReasonRequest)
     await _task(services, caller, task_id)
-    return answer(Cancelled(task_id, await services.client.cancel(task_id, asked.reason)))
+    done = await run_in_threadpool(cancel_task, services.store, task_id, caller.who, asked.reason)
+    return answer(Cancelled(task_id, done))
 
 
 async def _task(services: Services, caller: Caller, task_id: str) -> TaskInfo:

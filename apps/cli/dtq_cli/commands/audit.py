@@ -9,7 +9,8 @@ import typer
 
 from dtq_cli.options import Common
 from dtq_cli.output import Column, note, print_json, print_line, print_table
-from dtq_cli.times import clock
+from dtq_cli.times import moment
+from dtq_cli.words import many
 from dtq_client.queries.audit import Act, Verdict, check_log, newest_acts
 from dtq_core.limits import check_count
 
@@ -52,7 +53,7 @@ def audit(
 
 def _row(act: Act) -> tuple[object, ...]:
     counts = (f"{act.matched:,}", f"{act.changed:,}")
-    return clock(act.at), act.action, act.scope, *counts, act.who, act.reason
+    return moment(act.at), act.action, act.scope, *counts, act.who, act.reason
 
 
 def _tell(common: Common, verdicts: Sequence[Verdict]) -> None:
@@ -71,5 +72,8 @@ def _tell(common: Common, verdicts: Sequence[Verdict]) -> None:
 def _good(verdict: Verdict) -> str:
     if verdict.entries == 0:
         return f"{verdict.prefix}: the audit log is empty"
-    older = f", {verdict.trimmed:,} older ones were trimmed" if verdict.trimmed else ""
-    return f"{verdict.prefix}: {verdict.entries:,} entries as written{older}; hash {verdict.hash}"
+    entries = many(verdict.entries, "entry", "entries")
+    older = ""
+    if verdict.trimmed:
+        older = f", {many(verdict.trimmed, 'older one was', 'older ones were')} trimmed"
+    return f"{verdict.prefix}: {entries} as written{older}; hash {verdict.hash}"

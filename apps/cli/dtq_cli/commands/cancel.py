@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
-from dtq_cli.options import Common, TaskId
+from dtq_cli.options import Common, TaskId, operator
 from dtq_cli.output import note, print_json, print_line
 from dtq_client import CancelAnswer
+from dtq_client.operating.cancelling import cancel as cancel_task
 
 _DONE = {
     CancelAnswer.CANCELLED: "cancelled: it will not run",
@@ -24,7 +25,10 @@ def cancel(
     task_id: TaskId,
     common: Common,
     reason: Annotated[
-        str, typer.Option("--reason", help="Kept with the task.", show_default="cancelled")
+        str,
+        typer.Option(
+            "--reason", help="Kept with the task and in the audit log.", show_default="cancelled"
+        ),
     ] = "",
 ) -> None:
     """Cancel a task.
@@ -32,8 +36,8 @@ def cancel(
     Exit 1 when it had ended or is unknown. With `--json`: `{"id": …, "answer": "cancelled" |
     "requested" | "ended" | "unknown"}`.
     """
-    with common.client() as client:
-        answer = client.cancel(task_id, reason)
+    with common.store() as store:
+        answer = cancel_task(store, task_id, operator(), reason)
     if common.json:
         print_json({"id": task_id, "answer": answer})
     elif answer in _DONE:

@@ -31,6 +31,7 @@ from dtq_client.operating.schedules import (
 )
 from dtq_core import codec
 from dtq_core.cron import CronSchedule, Misfire, Overlap
+from dtq_core.errors import ScheduleExistsError
 from dtq_core.limits import Band
 from dtq_core.record import DEFAULT_MAX_ATTEMPTS, DEFAULT_QUEUE, Options
 
@@ -109,9 +110,15 @@ def add(
             "--overlap", help=f"While an earlier task has not ended: {', '.join(Overlap)}."
         ),
     ] = Overlap.ALLOW.value,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Replace another one of this name.")
+    ] = False,
     reason: Reason = "",
 ) -> None:
     """Add a schedule.
+
+    Where there is another one of this name it says which, and changes nothing without `--replace`.
+    One that replaces what a handler declares stays, whatever workers start, until it is removed.
 
     What it submits is not checked against the handler, which need not be known here. See
     [scheduling](scheduling.md#recurring-tasks) for the rules.
@@ -126,7 +133,10 @@ def add(
         overlap=overlap,  # type: ignore[arg-type]
     )
     with common.store() as store:
-        changed = add_schedule(store, name, schedule, operator(), reason)
+        try:
+            changed = add_schedule(store, name, schedule, operator(), reason, replace=replace)
+        except ScheduleExistsError as error:
+            raise ScheduleExistsError(f"{error}; it is replaced with --replace") from None
     _tell(common, name, changed, "added", "was there, just so")
 
 

@@ -14,6 +14,7 @@ from dtq_cli.options import Common, DryRun, Reason, TaskId, Yes, confirm, operat
 from dtq_cli.output import Column, note, print_fields, print_json, print_line, print_table, to_json
 from dtq_cli.progress import Progress
 from dtq_cli.times import age, local
+from dtq_cli.words import many
 from dtq_client.operating.letters import (
     Done,
     Filter,
@@ -26,9 +27,11 @@ from dtq_client.operating.letters import (
 from dtq_core.errors import InvalidOptionError
 from dtq_core.limits import check_count, check_duration_ms
 from dtq_core.reads import Letter
+from dtq_core.states import Status
 from dtq_core.store import Store
 
 _MOST = 100_000
+_NO_LETTER = "none: the task is FAILED, as it was not to become a dead letter"
 _SHOWN_EXAMPLES = 5
 _MOST_PER_SECOND = 1_000_000
 _COLUMNS = (
@@ -135,6 +138,7 @@ def _row(letter: Letter) -> tuple[object, ...]:
 def show_letter(task_id: TaskId, common: Common) -> None:
     """Show a dead letter.
 
+    Or a task that is `FAILED`: it has no dead letter, but may be requeued by its id like one.
     `dtq attempts ID --json` has the tracebacks.
     """
     with common.store() as store:
@@ -148,7 +152,8 @@ def show_letter(task_id: TaskId, common: Common) -> None:
             ("id", letter.id),
             ("name", letter.name),
             ("queue", letter.queue),
-            ("dead since", local(letter.at)),
+            ("failed" if found.status is Status.FAILED else "dead since", local(letter.at)),
+            ("dead letter", _NO_LETTER if found.status is Status.FAILED else None),
             ("reason", letter.reason),
             ("requeues", letter.requeues or None),
             ("args", None if found.args is None else to_json(found.args)),
@@ -191,10 +196,15 @@ def requeue_letters(
             _try(common, store, wanted, "requeued")
             return
         if not wanted.ids:
-            confirm(f"Requeue {_count(store, wanted):,} dead letters?", yes=yes)
+            confirm(f"Requeue {many(_count(store, wanted), 'dead letter')}?", yes=yes)
         with Progress("requeued") as progress:
             done = requeue(store, wanted, operator(), reason, rate=rate, progress=progress)
-    _tell(common, wanted, done, "requeued")
+    _tell(common, done, "requeued")
+    _tell_missed(
+        len(set(wanted.ids)) - done.changed,
+        "of the named tasks did not fail",
+        "of the named tasks did not fail",
+    )
 
 
 def purge_letters(
@@ -208,7 +218,8 @@ def purge_letters(
 ) -> None:
     """Purge dead letters.
 
-    Named as for `dtq dlq requeue`. It asks first, with their number, unless `--yes` is given. What
+    Named as for `dtq dlq requeue`, but a task that is `FAILED` has none to purge, and ends with its
+    retention. It asks first, with their number, unless `--yes` is given. What
     is removed cannot be brought back; its ids stay in the audit log.
     """
     wanted = chosen.filter_or_all(ids, everything)
@@ -216,10 +227,15 @@ def purge_letters(
         if dry_run:
             _try(common, store, wanted, "removed for good")
             return
-        confirm(f"Remove {_count(store, wanted):,} dead letters for good?", yes=yes)
+        confirm(f"Remove {many(_count(store, wanted), 'dead letter')} for good?", yes=yes)
         with Progress("removed") as progress:
             done = discard(store, wanted, operator(), reason, progress=progress)
-    _tell(common, wanted, done, "removed")
+    _tell(common, done, "removed")
+    _tell_missed(
+        len(set(wanted.ids)) - done.changed,
+        "of the named tasks is no dead letter; what is FAILED ends with its retention",
+        "of the named tasks are no dead letters; what is FAILED ends with its retention",
+    )
 
 
 def _count(store: Store, wanted: Filter) -> int:
@@ -243,15 +259,19 @@ def _say(common: Common, count: int, word: str) -> None:
     if common.json:
         print_json(Done(count, 0))
     else:
-        print_line(f"{count:,} dead letters would be {word}")
+        print_line(f"{many(count, 'dead letter')} would be {word}")
 
 
-def _tell(common: Common, wanted: Filter, done: Done, word: str) -> None:
-    """Say what was done; a task that was named and not found is a failure."""
+def _tell(common: Common, done: Done, word: str) -> None:
+    """Say what was done."""
     if common.json:
         print_json(done)
     else:
-        print_line(f"{done.changed:,} of {done.matched:,} were {word}")
-    if (missed := len(set(wanted.ids)) - done.changed) > 0:
-        note(f"{missed:,} of the named tasks are no dead letters and did not fail")
+        print_line(f"{done.changed:,} of {many(done.matched, 'was', 'were')} {word}")
+
+
+def _tell_missed(count: int, one: str, more: str) -> None:
+    """Say how many tasks were named in vain, which is a failure."""
+    if count > 0:
+        note(many(count, one, more))
         raise typer.Exit(1)

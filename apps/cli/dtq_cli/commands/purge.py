@@ -9,6 +9,7 @@ import typer
 from dtq_cli.options import Common, DryRun, Reason, Yes, confirm, operator
 from dtq_cli.output import print_json, print_line
 from dtq_cli.progress import Progress
+from dtq_cli.words import many
 from dtq_client.operating.letters import Done
 from dtq_client.operating.purging import count_waiting, purge
 
@@ -33,13 +34,13 @@ def purge_queue(
     with common.store() as store:
         count = count_waiting(store, queue, band)
         if dry_run:
-            _show(common, Done(count, 0), f"{count:,} tasks would be cancelled")
+            _show(common, Done(count, 0), f"{many(count, 'task')} would be cancelled")
             return
         place = queue if band is None else f"{queue}:{band}"
-        confirm(f"Cancel {count:,} tasks that wait in {place}?", yes=yes)
+        confirm(f"Cancel {many(count, 'task that waits', 'tasks that wait')} in {place}?", yes=yes)
         with Progress("cancelled") as progress:
             done = purge(store, queue, operator(), reason, band=band, progress=progress)
-    _show(common, done, f"{done.changed:,} tasks were cancelled")
+    _show(common, done, f"{many(done.changed, 'task was', 'tasks were')} cancelled")
 
 
 def _show(common: Common, done: Done, text: str) -> None:

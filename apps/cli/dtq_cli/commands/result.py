@@ -9,8 +9,11 @@ import typer
 from dtq_cli.options import Common, TaskId
 from dtq_cli.output import print_json
 from dtq_client import Client
+from dtq_client.queries.counters import live_workers
 from dtq_core.errors import ResultTimeoutError
 from dtq_core.limits import check_duration_ms
+from dtq_core.record import TaskInfo
+from dtq_core.states import WAITING
 
 
 def result(
@@ -50,7 +53,20 @@ def wait_for_result(client: Client, task_id: str, seconds: float) -> Any:
     try:
         return client.result(task_id, seconds)
     except ResultTimeoutError:
-        status = client.get(task_id).status
+        info = client.get(task_id)
+        way_on = f", after {seconds:g} s" if seconds else ": give --wait SECONDS to wait for it"
         raise ResultTimeoutError(
-            f"task {task_id} is {status} and has no result yet: wait with --wait SECONDS"
+            f"task {task_id} is {info.status} and has no result yet{way_on}{_want(client, info)}"
         ) from None
+
+
+def _want(client: Client, info: TaskInfo) -> str:
+    """What a task waits for in vain, where that can be told."""
+    if info.status not in WAITING:
+        return ""
+    serving = [w for w in live_workers(client.store) if info.queue in w.queues]
+    if not serving:
+        return f"; no live worker serves the queue {info.queue}"
+    if not any(info.name in worker.tasks for worker in serving):
+        return f"; no live worker of the queue {info.queue} knows the task {info.name}"
+    return ""

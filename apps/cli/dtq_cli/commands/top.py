@@ -15,6 +15,7 @@ from dtq_cli.keyboard import Keyboard, ended_in_order
 from dtq_cli.options import Common
 from dtq_cli.output import note, print_json
 from dtq_cli.screen import Size, screen
+from dtq_client.queries.counters import unserved
 from dtq_client.queries.rates import Sample, Window
 from dtq_client.queries.sampling import take_sample
 from dtq_core.errors import InvalidOptionError, RedisUnavailableError
@@ -117,17 +118,21 @@ class _View:
         self._store = store
         self._where = f"{store.link.where}  {store.partitions.prefix}"
         self._window = Window(_SPAN_S)
-        self._figures = self._window.add(take_sample(store))
         self._trouble: str | None = None
+        self._take(take_sample(store))
 
     def look(self) -> None:
         """Take another look; while the server is away, that is what there is to be seen."""
         try:
-            self._figures = self._window.add(take_sample(self._store))
+            self._take(take_sample(self._store))
             self._trouble = None
         except RedisUnavailableError as error:
             self._trouble = str(error)
 
+    def _take(self, sample: Sample) -> None:
+        self._figures = self._window.add(sample)
+        self._lonely = unserved(sample.queues, sample.workers)
+
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         size = Size(options.size.width, options.size.height)
-        yield screen(self._figures, size, self._where, self._trouble)
+        yield screen(self._figures, size, self._where, self._trouble, self._lonely)

@@ -8,6 +8,7 @@ import typer
 
 from dtq_cli.options import Common, Reason, operator
 from dtq_cli.output import Column, note, print_json, print_line, print_table
+from dtq_cli.words import many
 from dtq_client.operating.verifying import Outcome, Report, verify
 
 _SHOWN_EXAMPLES = 3
@@ -49,8 +50,8 @@ def _show(outcome: Outcome) -> None:
         print_table(_COLUMNS, map(_row, outcome.kinds))
         print_line("")
     found = sum(report.found for report in outcome.kinds)
-    result = f"{found:,} things disagree" if found else "everything agrees"
-    print_line(f"{outcome.tasks:,} tasks in {outcome.keys:,} keys: {result}")
+    result = many(found, "thing disagrees", "things disagree") if found else "everything agrees"
+    print_line(f"{many(outcome.tasks, 'task')} in {many(outcome.keys, 'key')}: {result}")
 
 
 def _row(report: Report) -> tuple[object, ...]:
@@ -61,5 +62,6 @@ def _row(report: Report) -> tuple[object, ...]:
 
 def _left(outcome: Outcome, repair: bool) -> str:
     if repair:
-        return f"{outcome.left:,} things cannot be mended safely"
-    return f"{outcome.left:,} things disagree; --repair mends what can be mended safely"
+        return f"{many(outcome.left, 'thing')} cannot be mended safely"
+    disagreeing = many(outcome.left, "thing disagrees", "things disagree")
+    return f"{disagreeing}; --repair mends what can be mended safely"

@@ -15,8 +15,3 @@ def labelled(label: str, text: Text | str, colour: str = "cyan") -> Table:
     line.add_column()
     line.add_row(label, text)
     return line
-
-
-def many(count: int, noun: str) -> str:
-    """Return a number with its noun, which takes an s where there is not one."""
-    return f"{count:,} {noun}" + ("" if count == 1 else "s")

@@ -11,6 +11,7 @@ import msgspec
 from dtq import Status, TaskInfo
 from dtq_cli.demo.crew import Kill
 from dtq_cli.demo.journal import Execution
+from dtq_cli.words import many
 from dtq_core.reads import QueueInfo
 
 AFTER_FAILURE = "after a failure"
@@ -145,17 +146,26 @@ def disagreements(evidence: Evidence, ledger: Ledger) -> Iterator[str]:
         yield f"task {task_id} was accepted and is in no final state"
     others = ledger.accepted - ledger.succeeded - ledger.dead_lettered - ledger.lost
     if others:
-        yield f"{others} tasks neither succeeded nor were dead-lettered"
+        yield many(
+            others,
+            "task neither succeeded nor was dead-lettered",
+            "tasks neither succeeded nor were dead-lettered",
+        )
     for record in evidence.records:
         if record.id == evidence.doomed and record.status is not Status.DEAD_LETTERED:
             yield f"task {record.id} cannot succeed, and is {record.status}"
     if evidence.kill is None:
         yield "no worker could be killed in the middle of a task"
     if ledger.again.get(UNEXPLAINED):
-        yield f"{ledger.again[UNEXPLAINED]} tasks were started again for no known reason"
+        yield many(
+            ledger.again[UNEXPLAINED],
+            "task was started again for no known reason",
+            "tasks were started again for no known reason",
+        )
     crashes = sum(record.crashes for record in evidence.records)
     if not crashes <= ledger.reclaimed <= crashes + ledger.dead_lettered:
-        yield f"dtq counted {ledger.reclaimed} reclaimed attempts, its records say {crashes}"
+        counted = many(ledger.reclaimed, "reclaimed attempt")
+        yield f"dtq counted {counted}, its records say {crashes}"
     yield from _wrong_starts(evidence)
 
 

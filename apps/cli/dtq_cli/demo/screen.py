@@ -12,9 +12,10 @@ from rich.text import Text
 
 from dtq_cli.demo.crew import Kill
 from dtq_cli.demo.files import Survey
-from dtq_cli.demo.layout import labelled, many
+from dtq_cli.demo.layout import labelled
 from dtq_cli.demo.ledger import Recovery
 from dtq_cli.output import escape
+from dtq_cli.words import many
 from dtq_core.clock import mono_s
 from dtq_core.reads import QueueInfo
 from dtq_core.states import Status

@@ -9,10 +9,11 @@ from rich.filesize import decimal
 from rich.table import Column, Table
 from rich.text import Text
 
-from dtq_cli.demo.layout import labelled, many
+from dtq_cli.demo.layout import labelled
 from dtq_cli.demo.ledger import Ledger
 from dtq_cli.demo.report import Report
 from dtq_cli.demo.summary import KindTotal, Summary
+from dtq_cli.words import many
 
 _KINDS = 7
 _LARGEST = 4

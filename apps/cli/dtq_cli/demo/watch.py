@@ -11,6 +11,7 @@ from dtq_cli.demo.journal import read_journal
 from dtq_cli.demo.ledger import recovery
 from dtq_cli.demo.screen import Screen
 from dtq_cli.demo.tasks import read_counters
+from dtq_cli.words import many
 from dtq_core.clock import mono_s
 from dtq_core.reads import QueueInfo
 from dtq_core.states import Status
@@ -56,7 +57,7 @@ class Watch:
         while len(pids := self._crew.workers(self._client.store)) < workers:
             self._check_crew()
             if mono_s() > limit_s:
-                raise DemoError(f"no {workers} workers after {_START_WITHIN_S:g} s")
+                raise DemoError(f"not {many(workers, 'worker')} after {_START_WITHIN_S:g} s")
             time.sleep(_LOOK_EVERY_S)
         return pids
 

@@ -16,10 +16,10 @@ from dtq_core import reads
 from dtq_core.audit import operation
 from dtq_core.calls import Calls, batches
 from dtq_core.clock import mono_s
-from dtq_core.errors import InvalidOptionError, TaskNotFoundError
+from dtq_core.errors import InvalidOptionError, LetterNotFoundError, TaskNotFoundError
 from dtq_core.limits import MAX_BATCH_TASKS, check_name, check_task_id
 from dtq_core.reads import Letter
-from dtq_core.record import Attempt
+from dtq_core.record import Attempt, TaskInfo
 from dtq_core.scripts import Code
 from dtq_core.states import Status
 from dtq_core.store import Store
@@ -87,8 +87,12 @@ class Filter:
 
 
 class Description(msgspec.Struct, frozen=True):
-    """A dead letter, its payload (None where that cannot be read), and its ended attempts."""
+    """A task that failed, its payload (None where that cannot be read), and its ended attempts.
 
+    One that is ``FAILED`` has no dead letter: ``letter`` then tells the same.
+    """
+
+    status: Status
     letter: Letter
     args: list[Any] | None
     kwargs: dict[str, Any] | None
@@ -190,21 +194,43 @@ def count_failed(store: Store, ids: Sequence[str]) -> int:
 
 
 def describe(store: Store, task_id: str) -> Description:
-    """Return all that is known of a dead letter.
+    """Return all that is known of a dead letter, or of a task that is ``FAILED``.
 
     Raises:
         InvalidNameError: if it is no id at all.
-        TaskNotFoundError: if the task is no dead letter.
+        TaskNotFoundError: if there is no such task.
+        LetterNotFoundError: if the task did not fail.
         RedisError: if the server cannot say.
     """
     keys = store.keys_of(task_id)
-    entry = store.read(reads.letter_of(keys, task_id))
-    if entry is None:
+    info = store.read(reads.task(keys, task_id))
+    if info is None:
         raise TaskNotFoundError(task_id)
-    (letter,) = store.read(reads.letters(keys, [entry]))
+    entry = store.read(reads.letter_of(keys, task_id))
+    if entry is not None:
+        letter: Letter | None = store.read(reads.letters(keys, [entry]))[0]
+    elif info.status is Status.FAILED:
+        letter = None
+    else:
+        raise LetterNotFoundError(task_id, info.status)
     payload = store.read(reads.payload(keys, task_id))
-    ended = store.read(reads.attempts(keys, task_id))
-    return Description(letter, *payload, ended or [])
+    ended = store.read(reads.attempts(keys, task_id)) or []
+    return Description(info.status, letter or _of_failed(info, ended), *payload, ended)
+
+
+def _of_failed(info: TaskInfo, ended: Sequence[Attempt]) -> Letter:
+    """A task that has no dead letter, told as one."""
+    error = (ended[-1].error or {}) if ended else {}
+    return Letter(
+        id=info.id,
+        name=info.name,
+        queue=info.queue,
+        attempt=info.attempt,
+        requeues=info.requeues,
+        error_type=str(error.get("type", "")),
+        reason=info.error or "",
+        at=info.finished_at or "",
+    )
 
 
 def requeue(

@@ -14,17 +14,21 @@ from dtq_core.calls import Call
 from dtq_core.clock import rfc3339
 from dtq_core.cron import (
     CronSchedule,
+    Origin,
     check_schedule,
     decode_schedule,
     encode_schedule,
     next_slot,
 )
-from dtq_core.errors import CorruptDataError, ScheduleNotFoundError
+from dtq_core.errors import CorruptDataError, ScheduleExistsError, ScheduleNotFoundError
 from dtq_core.firing import submission_of
 from dtq_core.limits import check_name
 from dtq_core.reads import StoredSchedule
 from dtq_core.scripts import Code
 from dtq_core.store import Store
+
+_LONGEST_SCOPE = 1_000
+"""Characters of what the audit log says that was added."""
 
 
 class ScheduleInfo(msgspec.Struct, frozen=True):
@@ -101,33 +105,71 @@ def _at(ms: int | None) -> str | None:
 
 
 def add_schedule(
-    store: Store, name: str, schedule: CronSchedule, who: str, reason: str = ""
+    store: Store,
+    name: str,
+    schedule: CronSchedule,
+    who: str,
+    reason: str = "",
+    *,
+    replace: bool = False,
 ) -> bool:
     """Store a recurring schedule; it fires from now on, unless one of its name is paused.
 
     Args:
         store: of the deployment.
-        name: of the schedule; one of this name is replaced.
+        name: of the schedule.
         schedule: what it is.
         who: who does it, for the audit log.
         reason: why, for the audit log.
+        replace: whether another one of this name is replaced, which then never comes back by
+            itself, even if a handler declares it.
 
     Returns:
         Whether that changed anything.
 
     Raises:
         InputError: for a name, expression, zone, option or reason that is refused.
+        ScheduleExistsError: if there is another one of this name, and it is not to be replaced.
         RedisError: if the server cannot do it.
     """
     check_name("schedule name", name)
     check_schedule(schedule)
     store.check(lay_out=True)
-    act = operation("cron.add", who, reason, f"{name} task={schedule.task} cron={schedule.cron!r}")
-    slot = _next(store, schedule)
-    call = store.calls[store.partitions.home_of(name)].cron_put(
-        act, name, encode_schedule(schedule), slot
+    act = operation("cron.add", who, reason, _scope(name, schedule))
+    definition, slot = encode_schedule(schedule), _next(store, schedule)
+    stored = None if replace else _stored_definition(store, name)
+    if stored is not None and stored != definition:
+        raise ScheduleExistsError(_said_of(name, stored))
+    return (
+        store.run(store.calls[_home(store, name)].cron_put(act, name, definition, slot)) is Code.OK
     )
-    return store.run(call) is Code.OK
+
+
+def _scope(name: str, schedule: CronSchedule) -> str:
+    """A schedule as the audit log names it, with all that it would submit."""
+    options = msgspec.to_builtins(schedule.options)
+    words = {
+        "task": schedule.task,
+        "cron": repr(schedule.cron),
+        "tz": schedule.tz,
+        "misfire": schedule.misfire,
+        "overlap": schedule.overlap,
+        **{"queue": schedule.options.queue, **options},
+        "args": schedule.payload,
+    }
+    scope = " ".join([name, *(f"{key}={value}" for key, value in words.items())])
+    return scope if len(scope) <= _LONGEST_SCOPE else f"{scope[: _LONGEST_SCOPE - 1]}…"
+
+
+def _said_of(name: str, stored: bytes) -> str:
+    """What there is under a name already."""
+    begin = f"there is a schedule of the name {name} already"
+    try:
+        there = decode_schedule(stored)
+    except CorruptDataError:
+        return f"{begin}, and it cannot be read"
+    made = "declared by a handler" if there.origin is Origin.CODE else "made by an operator"
+    return f"{begin}, {made}: {there.task} at {there.cron!r} in {there.tz}"
 
 
 def remove_schedule(store: Store, name: str, who: str, reason: str = "") -> None:
@@ -187,8 +229,13 @@ def _home(store: Store, name: str) -> int:
     return store.partitions.home_of(check_name("schedule name", name))
 
 
-def _read(store: Store, name: str) -> CronSchedule:
+def _stored_definition(store: Store, name: str) -> bytes | None:
     (stored,) = store.read(reads.definitions(store.partitions.all[_home(store, name)], [name]))
+    return stored
+
+
+def _read(store: Store, name: str) -> CronSchedule:
+    stored = _stored_definition(store, name)
     if stored is None:
         raise ScheduleNotFoundError(name)
     return decode_schedule(stored)

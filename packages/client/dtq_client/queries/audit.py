@@ -14,10 +14,15 @@ from dtq_core.store import Store
 _START = "0"
 _NEWEST = "+"
 _TRIES = 5
+_OF_QUEUES = frozenset({"queue.pause", "queue.resume"})
+"""What is done to a queue in each partition, and is done to one queue all the same."""
+
+_Calls = dict[int, list[AuditEntry]]
+"""The entries of one operation, by partition."""
 
 
 class Act(msgspec.Struct, frozen=True):
-    """One operation, its script calls in all partitions added up.
+    """One operation, with all its script calls in all partitions.
 
     Attributes:
         id: of the operation.
@@ -26,7 +31,7 @@ class Act(msgspec.Struct, frozen=True):
         who: who did it.
         reason: why.
         scope: what was asked for.
-        matched: how many things that met.
+        matched: how many things that met: tasks, or queues, of which each partition tells all.
         changed: how many of them it changed.
         ids: the tasks that are gone from Redis since.
         calls: how many script calls it took.
@@ -72,14 +77,14 @@ def newest_acts(store: Store, limit: int) -> list[Act]:
     Raises:
         RedisError: if the server cannot say.
     """
-    by_id: dict[str, list[AuditEntry]] = {}
+    by_id: dict[str, _Calls] = {}
     for keys in store.partitions.all:
         _collect(store, keys, by_id, limit)
     acts = sorted(map(_act, by_id.values()), key=lambda act: (act.at, act.id))
     return acts[-limit:]
 
 
-def _collect(store: Store, keys: Keyspace, by_id: dict[str, list[AuditEntry]], limit: int) -> None:
+def _collect(store: Store, keys: Keyspace, by_id: dict[str, _Calls], limit: int) -> None:
     """Read backwards for as long as a page has an entry of those operations that are wanted."""
     wanted: set[str] = set()
     for page in _pages_backwards(store, keys):
@@ -88,7 +93,7 @@ def _collect(store: Store, keys: Keyspace, by_id: dict[str, list[AuditEntry]], l
             if len(wanted) < limit:
                 wanted.add(entry.operation)
             if entry.operation in wanted:
-                by_id.setdefault(entry.operation, []).append(entry)
+                by_id.setdefault(entry.operation, {}).setdefault(keys.index, []).append(entry)
                 found = True
         if not found:
             return
@@ -101,8 +106,10 @@ def _pages_backwards(store: Store, keys: Keyspace) -> Iterator[list[AuditEntry]]
         cursor = page[-1].cursor
 
 
-def _act(entries: list[AuditEntry]) -> Act:
+def _act(calls: _Calls) -> Act:
+    entries = [entry for partition in calls.values() for entry in partition]
     first = min(entries, key=lambda entry: (entry.at, entry.number))
+    total = max if first.action in _OF_QUEUES else sum
     return Act(
         id=first.operation,
         at=first.at,
@@ -110,8 +117,8 @@ def _act(entries: list[AuditEntry]) -> Act:
         who=first.who,
         reason=first.reason,
         scope=first.scope,
-        matched=sum(entry.matched for entry in entries),
-        changed=sum(entry.changed for entry in entries),
+        matched=total(sum(entry.matched for entry in each) for each in calls.values()),
+        changed=total(sum(entry.changed for entry in each) for each in calls.values()),
         ids=[task_id for entry in entries for task_id in entry.ids],
         calls=len(entries),
     )

@@ -91,6 +91,13 @@ def live_workers(store: Store) -> list[WorkerInfo]:
     return sorted(found, key=lambda worker: worker.id)
 
 
+def unserved(queues: Iterable[QueueInfo], workers: Iterable[WorkerInfo]) -> frozenset[str]:
+    """Return the names of queues in which tasks wait, and that no live worker serves."""
+    served = {name for worker in workers for name in worker.queues}
+    waiting = {info.queue for info in queues if any(info.tasks[status] for status in WAITING)}
+    return frozenset(waiting - served)
+
+
 def statistics(store: Store) -> Stats:
     """Return the deployment in figures.
 
