@@ -77,6 +77,13 @@ _BY_TYPE: tuple[tuple[type[Exception], type[RedisError]], ...] = (
 )
 # What is left of these when the text has no such word, as it has where a connection was refused.
 _LOST = (rx.ConnectionError, rx.TimeoutError, OSError)
+# What a server answers to one command among others; redis-py takes some for a lost connection.
+_ANSWERED = (
+    rx.ResponseError,
+    rx.AuthenticationError,
+    rx.AuthorizationError,
+    rx.BusyLoadingError,
+)
 
 
 class ScriptUnknownError(RedisError):
@@ -289,7 +296,7 @@ class Link:
                 for _ in commands:
                     try:
                         replies.append(connection.read_response())
-                    except rx.ResponseError as error:
+                    except _ANSWERED as error:
                         replies.append(error)
             except BaseException:
                 connection.disconnect()
@@ -454,7 +461,7 @@ class AsyncLink:
                 for _ in commands:
                     try:
                         replies.append(await connection.read_response())
-                    except rx.ResponseError as error:
+                    except _ANSWERED as error:
                         replies.append(error)
             except BaseException:
                 await connection.disconnect(nowait=True)

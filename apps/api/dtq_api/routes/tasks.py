@@ -40,7 +40,7 @@ from dtq_api.shapes import (
     short_task,
 )
 from dtq_api.submitting import Accepted, item_of, outcome_of, submission_of, submit_all
-from dtq_client.operating.cancelling import cancel_task
+from dtq_client.operating.cancelling import cancel as cancel_task
 from dtq_client.queries.events import events_of
 from dtq_client.queries.tasks import Wanted, find_tasks
 from dtq_core import reads
