@@ -45,7 +45,7 @@ class Services:
         self.store.close()
 
 
-def services_of(request: Request) -> Services:
+async def services_of(request: Request) -> Services:
     """The services of the application that got a request."""
     services: Services = request.app.state.services
     return services
@@ -79,7 +79,7 @@ Administrator = Annotated[Caller, needs(Role.ADMIN)]
 
 async def small_body(request: Request, kind: type[T]) -> T:
     """Return the body of a request that holds no payload. Errors as :func:`read_json`."""
-    limit_s = services_of(request).settings.api_read_timeout
+    limit_s = (await services_of(request)).settings.api_read_timeout
     return await read_json(request, kind, MAX_OVERHEAD_BYTES, limit_s)
 
 

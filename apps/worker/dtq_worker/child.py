@@ -26,6 +26,7 @@ import structlog
 from dtq_core import codec
 from dtq_core.errors import DtqError, InputError, RedisFullError, RedisUnavailableError
 from dtq_core.logs import configure
+from dtq_core.loops import run
 from dtq_core.outage import Outage
 from dtq_core.settings import Settings
 from dtq_tasks import default_registry
@@ -101,7 +102,7 @@ def main() -> None:
             on_suspects=lambda: _tell(orders_fd, SUSPECTS_WAIT),
             settings=settings,
         )
-        _run(_work(worker, settings, orders_fd))
+        run(_work(worker, settings, orders_fd))
     except DtqError as error:
         _tell(orders_fd, REFUSAL + str(error).encode("utf-8", "replace")[:MAX_REFUSAL_BYTES])
         _exit(EXIT_CANNOT_START)
@@ -137,15 +138,6 @@ def _read_line(fd: int) -> bytes:
             break
         line += part
     return bytes(line)
-
-
-def _run(main: Any) -> None:
-    try:
-        import uvloop
-    except ImportError:
-        asyncio.run(main)
-    else:
-        uvloop.run(main)
 
 
 async def _work(worker: Worker, settings: Settings, orders_fd: int) -> NoReturn:

@@ -97,9 +97,8 @@ async def submit(request: Request, caller: Submitter, services: Used) -> Respons
     if found.outcome is not None:
         return answer(found.outcome, 200, {"Idempotent-Replayed": "true"})
     assert found.task is not None
-    return answer(
-        found.task, 201, {"Location": request.url_for("get_task", task_id=found.task.id).path}
-    )
+    location = f"{request.scope.get('root_path', '')}{router.prefix}/{found.task.id}"
+    return answer(found.task, 201, {"Location": location})
 
 
 @router.post(

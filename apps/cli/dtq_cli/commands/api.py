@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Annotated
 
 import typer
@@ -10,6 +9,7 @@ import typer
 from dtq_cli.options import Common
 from dtq_core.errors import SettingsError
 from dtq_core.logs import configure
+from dtq_core.loops import run
 
 
 def api(
@@ -33,4 +33,4 @@ def api(
         from dtq_api.server import serve
     except ModuleNotFoundError as error:
         raise SettingsError(f"{error.name} is missing: pip install 'dtq[api]'") from None
-    asyncio.run(serve(settings))
+    run(serve(settings))
