@@ -47,6 +47,11 @@ def fail(text: str) -> None:
 @task
 async def echo(value: Any) -> Any:
     return value
+
+
+@task(max_attempts=1)
+async def not_a_number() -> float:
+    return float("nan")
 """
 
 BRISK = {

@@ -240,7 +240,7 @@ def test_workers(shop: Terminal) -> None:
     assert TIME.fullmatch(task["since"])
     (worker,) = shop.json("workers")
     assert worker["queues"] == ["default", "mail"]
-    assert worker["tasks"] == ["add", "echo", "fail", "sleep"]
+    assert worker["tasks"] == ["add", "echo", "fail", "not_a_number", "sleep"]
     assert worker["concurrency"] == 8
     assert worker["running_count"] == len(worker["running"])
     assert TIME.fullmatch(worker["seen_at"])

@@ -18,6 +18,7 @@ from dtq_api.keyring import ANYBODY, Keyring
 from dtq_api.problems import Kind, Problem, of_error
 from dtq_api.rates import Rates
 from dtq_core.errors import DtqError, RedisError
+from dtq_core.outage import Outage
 
 _log = structlog.get_logger("dtq.api")
 
@@ -29,7 +30,6 @@ _HEADERS = [
     (b"cache-control", b"no-store"),
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
 ]
-_WRITING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 
 class Gate:
@@ -51,6 +51,7 @@ class Gate:
         self._rates = rates
         self._most = most
         self._under_way = 0
+        self._outage = Outage(_log, "Redis cannot serve requests", "Redis serves requests again")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -60,21 +61,21 @@ class Gate:
         answer = _Answer(send)
         self._under_way += 1
         try:
-            await self._admit(scope)
+            if _path_in(scope) not in OPEN_PATHS:
+                await self._admit(scope)
             await self._app(scope, receive, answer)
+            self._outage.over()
         except ClientDisconnect:
             pass
         except Exception as error:
             if answer.begun:
                 _log.exception("an answer broke off", path=scope["path"])
                 raise
-            await _problem(error, scope).response()(scope, receive, answer)
+            await self._problem(error, scope).response()(scope, receive, answer)
         finally:
             self._under_way -= 1
 
     async def _admit(self, scope: Scope) -> None:
-        if scope["path"] in OPEN_PATHS:
-            return
         if self._under_way > self._most:
             raise Problem(Kind.UNAVAILABLE, "too many requests are under way")
         headers = Headers(scope=scope)
@@ -84,7 +85,17 @@ class Gate:
         if wait_s := self._rates.take(caller.who):
             retry_after = {"Retry-After": str(wait_s)}
             raise Problem(Kind.TOO_MANY, "this caller asks too often", headers=retry_after)
-        scope["state"]["caller"] = caller
+        scope.setdefault("state", {})["caller"] = caller
+
+    def _problem(self, error: Exception, scope: Scope) -> Problem:
+        if isinstance(error, Problem):
+            return error
+        if isinstance(error, RedisError):
+            self._outage.met(error)
+        if isinstance(error, DtqError):
+            return of_error(error)
+        _log.exception("a request met a fault", method=scope["method"], path=scope["path"])
+        return Problem(Kind.INTERNAL, "the fault is in the log of the API")
 
 
 class _Answer:
@@ -125,12 +136,7 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def _problem(error: Exception, scope: Scope) -> Problem:
-    if isinstance(error, Problem):
-        return error
-    if isinstance(error, RedisError):
-        _log.warning("a request met an error of Redis", error=str(error))
-    if isinstance(error, DtqError):
-        return of_error(error)
-    _log.exception("a request met a fault", method=scope["method"], path=scope["path"])
-    return Problem(Kind.INTERNAL, "the fault is in the log of the API")
+def _path_in(scope: Scope) -> str:
+    """The path inside the application, wherever that is mounted."""
+    path: str = scope["path"]
+    return path.removeprefix(scope.get("root_path", ""))

@@ -30,8 +30,10 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self._unparsed_bytes = 0
         self._head_bytes = 0
         self._in_head = True
+        self._refused = False
         self._cut: asyncio.TimerHandle | None = None
         self._write_cut: asyncio.TimerHandle | None = None
 
@@ -47,27 +49,53 @@ class LimitedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Take what came, and count it while it belongs to the head of a request."""
+        """Take what came; nothing more of a connection that was refused."""
+        if self._refused:
+            return
         if self._in_head:
-            self._head_bytes += len(data)
+            self._unparsed_bytes += len(data)
         super().data_received(data)
-        if self._in_head and self._head_bytes > MAX_HEAD_BYTES and not self.transport.is_closing():
+        if self._in_head and self._unparsed_bytes > MAX_HEAD_BYTES:
             self._refuse(431, b"Request Header Fields Too Large")
 
     def on_message_begin(self) -> None:
         """Note that the head of a request begins."""
         self._in_head = True
+        self._head_bytes = 0
         if self._cut is None:
             self._wait_for_head()
         super().on_message_begin()
 
+    def on_url(self, url: bytes) -> None:
+        """Count the address."""
+        self._head_bytes += len(url)
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Count a header."""
+        self._head_bytes += len(name) + len(value)
+        super().on_header(name, value)
+
     def on_headers_complete(self) -> None:
-        """Note that the head has come."""
+        """Note that the head has come; begin to answer unless it is too long."""
         self._in_head = False
-        self._head_bytes = 0
+        self._unparsed_bytes = 0
         self._stop(self._cut)
         self._cut = None
-        super().on_headers_complete()
+        if self._head_bytes > MAX_HEAD_BYTES:
+            self._refuse(431, b"Request Header Fields Too Large")
+        else:
+            super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Take a part of a body, unless its request was refused."""
+        if not self._refused:
+            super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """Note the end of a body, unless its request was refused."""
+        if not self._refused:
+            super().on_message_complete()
 
     def pause_writing(self) -> None:
         """Cut off a client that does not read, once it has had its time."""
@@ -84,6 +112,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._cut = self.loop.call_later(self.read_timeout_s, self._refuse, 408, b"Request Timeout")
 
     def _refuse(self, status: int, phrase: bytes) -> None:
+        self._refused = True
         name = phrase.lower().replace(b" ", b"-")
         text = b'{"type":"urn:dtq:problem:%s","title":"%s","status":%d,"detail":"%s"}' % (
             name,

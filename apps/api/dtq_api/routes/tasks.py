@@ -12,6 +12,7 @@ from dtq_api import idempotency
 from dtq_api.bodies import decode, read_json
 from dtq_api.keyring import Caller
 from dtq_api.openapi import BODY_PROBLEMS, answers, body_of
+from dtq_api.presence import while_there
 from dtq_api.problems import Kind, Problem, of_error
 from dtq_api.services import (
     MAX_OVERHEAD_BYTES,
@@ -180,6 +181,7 @@ async def get_task(task_id: TaskId, caller: Follower, services: Used) -> Respons
     ),
 )
 async def get_result(
+    request: Request,
     task_id: TaskId,
     caller: Follower,
     services: Used,
@@ -187,7 +189,7 @@ async def get_result(
 ) -> Response:
     """Return what came of a task, once it has ended; 202 while it has not."""
     await _task(services, caller, task_id)
-    found = await services.client.outcome(task_id, wait)
+    found = await while_there(request, services.client.outcome(task_id, wait))
     outcome = outcome_of(found)
     if not found.info.status.terminal:
         return answer(outcome, 202, {"Retry-After": "1"})
