@@ -52,7 +52,10 @@ class _Partition:
             keys.attempts(""): self._attempts,
             keys.result(""): self._result,
             keys.idempotency(""): self._idempotency,
-            **dict.fromkeys((keys.leader, keys.wake(""), keys.worker("")), self._passing),
+            **dict.fromkeys(
+                (keys.leader, keys.wake(""), keys.worker(""), keys.operation("", "")[:-1]),
+                self._passing,
+            ),
         }
 
     def wrong(self) -> Iterator[str]:

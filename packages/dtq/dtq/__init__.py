@@ -8,6 +8,12 @@ from dtq_core.errors import (
     DtqError,
     IdempotencyConflictError,
     InputError,
+    OperationBusyError,
+    OperationError,
+    OperationInDoubtError,
+    OperationLostError,
+    OperationResultError,
+    OperationUsageError,
     RedisError,
     RedisUnavailableError,
     ResultExpiredError,
@@ -20,7 +26,20 @@ from dtq_core.errors import (
 )
 from dtq_core.record import Attempt, Options, TaskInfo
 from dtq_core.states import Status
-from dtq_tasks import Context, GiveUp, Registry, Retry, Task, exponential, fixed, linear, task
+from dtq_tasks import (
+    Context,
+    GiveUp,
+    Operation,
+    OperationToken,
+    Registry,
+    Retry,
+    Task,
+    exponential,
+    fixed,
+    idempotent_operation,
+    linear,
+    task,
+)
 
 __all__ = [
     "AsyncClient",
@@ -34,6 +53,14 @@ __all__ = [
     "Handle",
     "IdempotencyConflictError",
     "InputError",
+    "Operation",
+    "OperationBusyError",
+    "OperationError",
+    "OperationInDoubtError",
+    "OperationLostError",
+    "OperationResultError",
+    "OperationToken",
+    "OperationUsageError",
     "Options",
     "RedisError",
     "RedisUnavailableError",
@@ -51,6 +78,7 @@ __all__ = [
     "TaskNotSucceededError",
     "exponential",
     "fixed",
+    "idempotent_operation",
     "linear",
     "task",
 ]
