@@ -15,6 +15,8 @@ from dtq_core.calls import (
     Call,
     Ended,
     Lead,
+    Opened,
+    OperationRun,
     Promoted,
     Submitted,
     Suspects,
@@ -125,6 +127,22 @@ class Table:
     def renew(self, claim: Claim, worker: str = "w1", progress: bytes = b"") -> Code:
         lease = (claim.task_id, claim.lease, progress)
         return self.run(self.calls.renew(worker, [lease]))[0]
+
+    def op_begin(
+        self, claim: Claim, nonce: str = "n1", name: str = "charge", *, rerun: bool = False
+    ) -> Opened:
+        run = OperationRun(claim.task_id, claim.lease, name, nonce)
+        return self.run(self.calls.op_begin(run, LONG_MS, rerun=rerun))
+
+    def op_end(
+        self,
+        claim: Claim,
+        result: bytes | None = b"1",
+        nonce: str = "n1",
+        name: str = "charge",
+    ) -> Code:
+        run = OperationRun(claim.task_id, claim.lease, name, nonce)
+        return self.run(self.calls.op_end(run, result, LONG_MS))
 
     def abandon(self, worker: str = "w1") -> Abandoned:
         return self.run(self.calls.abandon(worker, self.bands))

@@ -50,6 +50,8 @@ REFUSED_FOR: dict[str, set[str]] = {
     "renew": set(),
     "probe": set(),
     "watch": set(),
+    "op_begin": set(),
+    "op_end": set(),
 }
 """For which foreign keys a script refuses the whole call. It never looks at the others."""
 
@@ -92,6 +94,8 @@ def test_a_foreign_shared_key_refuses_the_call_and_nothing_is_written(
         "renew": lambda: table.renew(claim, progress=b"1"),
         "probe": lambda: table.run(table.calls.probe()),
         "watch": lambda: table.watch(delayed),
+        "op_begin": lambda: table.op_begin(claim),
+        "op_end": lambda: table.op_end(claim),
     }
     key = getattr(table.keys, name)
     _make_foreign(table, key)

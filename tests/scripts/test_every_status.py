@@ -38,6 +38,8 @@ ACTIONS: dict[str, Callable[[Table, str, Claim], object]] = {
     "abandon": lambda table, *_: table.abandon("w1"),
     "beat": lambda table, *_: table.beat("w1"),
     "watch": lambda table, task_id, _: table.watch(task_id),
+    "op_begin": lambda table, _, claim: table.op_begin(claim),
+    "op_end": lambda table, _, claim: table.op_end(claim),
     "pause": lambda table, *_: table.pause(),
     "fire": lambda table, task_id, _: (table.cron_put(), table.fire(task_id)),
     "cron_pause": lambda table, *_: table.run(

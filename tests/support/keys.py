@@ -54,7 +54,11 @@ class _Partition:
             keys.result(""): self._result,
             keys.idempotency(""): self._idempotency,
             **dict.fromkeys(
-                (keys.leader, keys.mark, keys.wake(""), keys.worker("")), self._passing
+                (
+                    *(keys.leader, keys.mark, keys.wake(""), keys.worker("")),
+                    keys.operation("", "")[:-1],
+                ),
+                self._passing,
             ),
         }
 

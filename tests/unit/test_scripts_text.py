@@ -118,6 +118,8 @@ def test_keys_are_spelled_the_same_on_both_sides() -> None:
     }
     one = re.compile(r"^local function (\w+)\((\w+)\) return P \.\. '([^']+)' \.\. \2 end$", re.M)
     assert {name: f"P{text}x" for name, _, text in one.findall(LIB["keys"])} == functions
+    assert "return P .. ':op:' .. id .. ':' .. name end" in LIB["keys"]
+    assert keys.operation("x", "n") == "P:op:x:n"
     constants = dict(re.findall(r"^local (\w+) = P \.\. '([^']+)'$", LIB["keys"], re.MULTILINE))
     assert {name.lower(): f"P{text}" for name, text in constants.items()} == {
         "events": keys.events,

@@ -11,6 +11,7 @@ from dtq_core.decide import Decision, Finish, Release
 from dtq_core.record import Claim
 from dtq_core.settings import Settings
 from dtq_tasks import Registry, TaskDecorator
+from dtq_tasks.operations.memory import MemoryOperations
 from dtq_worker.executor import Executor
 from dtq_worker.held import Held, Stop, new_held
 from dtq_worker.slots import Slots
@@ -25,7 +26,12 @@ class Bench:
         self.slots = Slots(1)
         self.reported: list[Decision] = []
         self.executor = Executor(
-            self.registry, Settings(), self.slots, lambda _id: self, lambda _held: None
+            self.registry,
+            Settings(),
+            self.slots,
+            lambda _id: self,
+            lambda claim: MemoryOperations().attempt(claim.task_id),
+            lambda _held: None,
         )
 
         @TaskDecorator(self.registry)(name="count")

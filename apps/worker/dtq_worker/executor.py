@@ -27,10 +27,11 @@ from dtq_core.outcome import (
     UnknownTask,
     describe_error,
 )
-from dtq_core.record import decode_spec
+from dtq_core.record import Claim, decode_spec
 from dtq_core.settings import Settings
 from dtq_tasks import Context, Registry, Task
 from dtq_tasks.execution import run_on_loop, run_plain, timed_out
+from dtq_tasks.operations.scope import OperationScope, entered
 from dtq_tasks.parameters import Call
 from dtq_worker.failure_log import FailureLog
 from dtq_worker.finisher import Finisher
@@ -69,6 +70,7 @@ class Executor:
         settings: Settings,
         slots: Slots,
         finisher_of: Callable[[str], Finisher],
+        operations_of: Callable[[Claim], OperationScope],
         on_stuck: Callable[[Held], None],
     ) -> None:
         """Set up.
@@ -78,12 +80,14 @@ class Executor:
             settings: of this process.
             slots: freed when a handler's code has ended, not before.
             finisher_of: the finisher of a task id's partition.
+            operations_of: what the operations of an attempt belong to.
             on_stuck: told of a handler that does not stop.
         """
         self._registry = registry
         self._settings = settings
         self._slots = slots
         self._finisher_of = finisher_of
+        self._operations_of = operations_of
         self._on_stuck = on_stuck
         self._threads = ThreadRunner(slots.total)
         self._failures = FailureLog()
@@ -201,11 +205,12 @@ class Executor:
 
     async def _call(self, held: Held, prepared: Prepared) -> Outcome:
         task, call, limit = prepared.task, prepared.call, self._settings.max_result_bytes
-        if task.runs_in == "loop":
-            held.interruptible = True
-            return await run_on_loop(task, call, limit)
-        held.in_thread = True
-        return await self._threads.run(functools.partial(run_plain, task, call, limit))
+        with entered(self._operations_of(held.claim)):
+            if task.runs_in == "loop":
+                held.interruptible = True
+                return await run_on_loop(task, call, limit)
+            held.in_thread = True
+            return await self._threads.run(functools.partial(run_plain, task, call, limit))
 
     def _time_out(self, held: Held, prepared: Prepared) -> None:
         held.interrupt(Stop.TIMEOUT)

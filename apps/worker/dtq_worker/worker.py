@@ -37,6 +37,7 @@ from dtq_worker.identity import new_worker_id
 from dtq_worker.intake import Intake
 from dtq_worker.isolator import Isolator
 from dtq_worker.leases import LeaseKeeper
+from dtq_worker.operations import Operations
 from dtq_worker.reaper import Reaper
 from dtq_worker.slots import Slots
 
@@ -115,8 +116,14 @@ class Worker:
         self._finishers = [
             Finisher(self._store, calls, self._leases) for calls in self._store.calls
         ]
+        self._operations = Operations(self._store, self.settings)
         self._executor = Executor(
-            registry, self.settings, self._slots, self._finisher_of, self._on_stuck
+            registry,
+            self.settings,
+            self._slots,
+            self._finisher_of,
+            self._operations.of,
+            self._on_stuck,
         )
         self._scheduler = Scheduler(self.settings, self._store.url) if scheduler else None
         self._intakes: list[Intake] = []
@@ -242,6 +249,7 @@ class Worker:
         await cancel(*finishing)
         await asyncio.to_thread(self._leases.stop)
         await self._wait(self._leave())
+        self._operations.close()
         self._executor.close()
         await self._waiter.close()
         await self._store.close()

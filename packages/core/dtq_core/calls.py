@@ -38,6 +38,8 @@ from dtq_core.scripts import (
     FIRE,
     KEY_PUT,
     LEAD,
+    OP_BEGIN,
+    OP_END,
     PAUSE,
     PROBE,
     PROMOTE,
@@ -113,6 +115,34 @@ class Ended(NamedTuple):
 
     code: Code
     status: str
+
+
+class Opened(NamedTuple):
+    """What the begin of an operation found: OK, DONE, DOUBT, LOST, UNKNOWN or CORRUPT.
+
+    Attributes:
+        code: what it found.
+        result: of one that is DONE, its result as JSON; empty where that could not be kept.
+    """
+
+    code: Code
+    result: bytes
+
+
+class OperationRun(NamedTuple):
+    """One run of a guarded operation.
+
+    Attributes:
+        task_id: the task whose handler runs it.
+        lease: of the attempt.
+        name: of the operation.
+        nonce: of this run alone.
+    """
+
+    task_id: str
+    lease: int
+    name: str
+    nonce: str
 
 
 class Taken(NamedTuple):
@@ -509,6 +539,30 @@ class Calls:
     def probe(self) -> Call[Code]:
         """Write a key that nobody reads."""
         return Call(self._prefix, PROBE, [], Code)
+
+    def op_begin(self, run: OperationRun, ttl_ms: int, *, rerun: bool) -> Call[Opened]:
+        """Begin a guarded operation, unless it is done.
+
+        Args:
+            run: the run that is to begin.
+            ttl_ms: how long its record stays.
+            rerun: whether it begins also where an earlier run is in doubt.
+        """
+        args: list[Arg] = [*run, int(rerun), ttl_ms]
+        return Call(
+            self._prefix, OP_BEGIN, args, lambda reply: Opened(Code(reply[0]), bytes(reply[1]))
+        )
+
+    def op_end(self, run: OperationRun, result: bytes | None, ttl_ms: int) -> Call[Code]:
+        """End a run of a guarded operation.
+
+        Args:
+            run: the run that has ended.
+            result: what it returned, as JSON, empty where that cannot be kept; None if it failed.
+            ttl_ms: how long its record stays.
+        """
+        outcome = "failed" if result is None else "done"
+        return Call(self._prefix, OP_END, [*run, outcome, result or b"", ttl_ms], Code)
 
     def watch(self, task_ids: Sequence[str]) -> Call[list[Ended]]:
         """Have the end of tasks announced: OK where it will be, ENDED where it was."""

@@ -33,6 +33,12 @@
     │   ├── TaskFailedError            FAILED or DEAD_LETTERED
     │   ├── TaskCancelledError
     │   └── TaskExpiredError
+    ├── OperationError                 a guarded operation inside a handler cannot be run
+    │   ├── OperationUsageError        called where there is no attempt, or where it would block
+    │   ├── OperationBusyError         another run of it is under way in the same attempt
+    │   ├── OperationInDoubtError      an earlier run was cut off: its effect may have happened
+    │   ├── OperationLostError         the attempt is no longer the task's current one
+    │   └── OperationResultError       it was done, but what it returned could not be kept
     └── ResultExpiredError             the task succeeded, its result is no longer kept
 
 Programmer errors (an unknown answer code, say) are assertions, not exceptions of this tree.
@@ -228,3 +234,47 @@ class ResultExpiredError(DtqError):
     def __init__(self, task_id: str) -> None:
         super().__init__(f"task {task_id} succeeded, but its result is no longer kept")
         self.task_id = task_id
+
+
+class OperationError(DtqError):
+    """A guarded operation inside a handler cannot be run.
+
+    Attributes:
+        name: of the operation.
+    """
+
+    def __init__(self, name: str, message: str) -> None:
+        super().__init__(f"operation {name}: {message}")
+        self.name = name
+
+
+class OperationUsageError(OperationError):
+    """Called outside a handler, or where it would block the loop or wait for itself."""
+
+
+class OperationBusyError(OperationError):
+    """Another run of it is under way, and this one was not to wait."""
+
+
+class OperationInDoubtError(OperationError):
+    """An earlier run was cut off: nobody knows whether its effect has happened.
+
+    Attributes:
+        token: the token that it gave to the outside, to ask there.
+    """
+
+    def __init__(self, name: str, token: str) -> None:
+        super().__init__(
+            name,
+            "an earlier run was cut off, and its effect may have happened; "
+            f"find out with its token {token}",
+        )
+        self.token = token
+
+
+class OperationLostError(OperationError):
+    """The attempt is no longer the current one of its task: another one may run already."""
+
+
+class OperationResultError(OperationError):
+    """It was done, and is not run again; but what it returned could not be kept."""

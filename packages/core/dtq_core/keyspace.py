@@ -130,6 +130,10 @@ class Keyspace:
         """The channel on which the end of a watched task is announced."""
         return f"{self.prefix}:done:{task_id}"
 
+    def operation(self, task_id: str, name: str) -> str:
+        """The record of an operation inside a handler."""
+        return f"{self.prefix}:op:{task_id}:{name}"
+
     def stream(self, queue: str, band: str) -> str:
         """The stream of a band."""
         return f"{self.prefix}:stream:{queue}:{band}"

@@ -29,6 +29,8 @@ class Code(IntEnum):
     REQUESTED = 7
     CORRUPT = 8
     CANCEL = 9
+    DONE = 10
+    DOUBT = 11
 
 
 class Script(NamedTuple):
@@ -93,3 +95,5 @@ RECOUNT = load("recount")
 BEAT = load("beat")
 LEAD = load("lead")
 WATCH = load("watch")
+OP_BEGIN = load("op_begin")
+OP_END = load("op_end")

@@ -172,6 +172,11 @@ class Settings:
     idempotency_ttl: float = _setting(
         86_400.0, _seconds(0.001), "How long an idempotency key stays taken after its task ended."
     )
+    operation_ttl: float = _setting(
+        604_800.0,
+        _seconds(0.001),
+        "How long a handler's guarded operation is remembered, from its begin and from its end.",
+    )
     max_payload_bytes: int = _setting(
         MAX_PAYLOAD_BYTES, _whole(1, 512 * MAX_PAYLOAD_BYTES), "The largest payload, encoded."
     )

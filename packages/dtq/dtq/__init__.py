@@ -8,6 +8,12 @@ from dtq_core.errors import (
     DtqError,
     IdempotencyConflictError,
     InputError,
+    OperationBusyError,
+    OperationError,
+    OperationInDoubtError,
+    OperationLostError,
+    OperationResultError,
+    OperationUsageError,
     OutcomeUnknownError,
     RedisError,
     RedisUnavailableError,
@@ -21,7 +27,20 @@ from dtq_core.errors import (
 )
 from dtq_core.record import Attempt, Options, TaskInfo
 from dtq_core.states import Status
-from dtq_tasks import Context, GiveUp, Registry, Retry, Task, exponential, fixed, linear, task
+from dtq_tasks import (
+    Context,
+    GiveUp,
+    Operation,
+    OperationToken,
+    Registry,
+    Retry,
+    Task,
+    exponential,
+    fixed,
+    idempotent_operation,
+    linear,
+    task,
+)
 
 __all__ = [
     "AsyncClient",
@@ -35,6 +54,14 @@ __all__ = [
     "Handle",
     "IdempotencyConflictError",
     "InputError",
+    "Operation",
+    "OperationBusyError",
+    "OperationError",
+    "OperationInDoubtError",
+    "OperationLostError",
+    "OperationResultError",
+    "OperationToken",
+    "OperationUsageError",
     "Options",
     "OutcomeUnknownError",
     "RedisError",
@@ -53,6 +80,7 @@ __all__ = [
     "TaskNotSucceededError",
     "exponential",
     "fixed",
+    "idempotent_operation",
     "linear",
     "task",
 ]

@@ -10,7 +10,6 @@ from typing import Any, Generic, ParamSpec, TypeVar, Unpack
 
 import msgspec
 
-from dtq_core import codec
 from dtq_core.cron import CronSchedule, Misfire, Origin, Overlap, check_schedule
 from dtq_core.errors import InvalidNameError, InvalidOptionError
 from dtq_core.limits import check_name
@@ -23,7 +22,7 @@ from dtq_tasks.injection import Injection
 from dtq_tasks.options import Defaults, Overrides, RunsIn, check_keywords
 from dtq_tasks.parameters import Call, Parameters
 from dtq_tasks.retry import RetryPolicy, as_policy, exponential
-from dtq_tasks.typehints import decoder, resolve, resolve_all
+from dtq_tasks.typehints import ResultReader, resolve_all
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -101,7 +100,7 @@ class Task(Generic[P, R]):
         self._failures = FailureRules(retry_on, give_up_on)
         signature = inspect.signature(function)
         types = resolve_all(signature, function, self.name)
-        self._injection = Injection(self.name, signature, types)
+        self._injection = Injection(self.name, signature, types, Context)
         self.context_parameter = self._injection.parameter
         self._arguments = Arguments(
             self.name,
@@ -173,23 +172,15 @@ class Task(Generic[P, R]):
         Raises:
             EncodingError: if it is not JSON.
         """
-        try:
-            return self._result_decoder.decode(text)  # type: ignore[no-any-return]
-        except Exception:  # a validation of the user's own may raise anything
-            return codec.decode(text, f"the result of {self.name}")  # type: ignore[no-any-return]
+        return self._result_reader.read(text)  # type: ignore[no-any-return]
 
     def classify(self, error: BaseException) -> Failed:
         """Return the outcome of a handler that raised."""
         return self._failures.classify(error)
 
     @functools.cached_property
-    def _result_decoder(self) -> msgspec.json.Decoder[Any]:
-        what = f"the result of {self.name}"
-        annotation = inspect.signature(self.function).return_annotation
-        try:
-            return decoder(resolve(annotation, self.function, what), what)
-        except InvalidOptionError:
-            return decoder(Any, what)
+    def _result_reader(self) -> ResultReader:
+        return ResultReader(self.function, f"the result of {self.name}")
 
 
 @dataclass(frozen=True, slots=True)

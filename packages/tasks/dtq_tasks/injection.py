@@ -1,6 +1,6 @@
-"""Where a handler takes its :class:`Context`: any one parameter annotated with it, anywhere.
+"""Where a function takes what is not its caller's to give: any one parameter annotated with it.
 
-That parameter is the worker's to fill, hence no part of what is submitted.
+A handler takes its :class:`Context` so, a guarded operation its token.
 """
 
 from __future__ import annotations
@@ -12,12 +12,11 @@ from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
 from dtq_core.errors import InvalidOptionError
-from dtq_tasks.context import Context
 from dtq_tasks.parameters import Call
 
 
 class Injection:
-    """Puts the context where one handler takes it.
+    """Puts an object of one class where a function takes it.
 
     Attributes:
         parameter: the name of the one that takes it, None where there is none.
@@ -25,33 +24,39 @@ class Injection:
         signature: all the others.
     """
 
-    def __init__(self, task_name: str, signature: Signature, types: Mapping[str, Any]) -> None:
+    def __init__(
+        self, owner: str, signature: Signature, types: Mapping[str, Any], wanted: type
+    ) -> None:
         """Find the parameter.
 
         Args:
-            task_name: for messages.
-            signature: of the handler.
+            owner: of the function, for messages.
+            signature: of the function.
             types: the resolved types of its parameters, by name.
+            wanted: the class that the parameter is annotated with.
 
         Raises:
             InvalidOptionError: if there are several, or if it is ``*args`` or ``**kwargs``.
         """
         everything = list(signature.parameters.values())
-        found = [parameter for parameter in everything if _is_context(types[parameter.name])]
+        found = [each for each in everything if _stands_for(types[each.name], wanted)]
         if len(found) > 1:
-            raise InvalidOptionError(f"more than one parameter of {task_name} is a Context")
+            kind = wanted.__name__
+            raise InvalidOptionError(f"more than one parameter of {owner} is annotated {kind}")
         self.parameter = found[0].name if found else None
         self.signature = signature.replace(
             parameters=[each for each in everything if each.name != self.parameter]
         )
         self._kind = found[0].kind if found else None
         if self._kind in {Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD}:
-            raise InvalidOptionError(f"{self.parameter} of {task_name} takes many: no Context")
+            raise InvalidOptionError(
+                f"{self.parameter} of {owner} takes many: no {wanted.__name__}"
+            )
         self.reserved = None if self._kind is Parameter.POSITIONAL_ONLY else self.parameter
         self._before = list(takewhile(lambda each: each.name != self.parameter, everything))
 
-    def merge(self, call: Call, context: Context) -> Call:
-        """Return the arguments of a task with its context among them."""
+    def merge(self, call: Call, given: Any) -> Call:
+        """Return the arguments of a call with the object among them."""
         if self.parameter is None:
             return call
         args, kwargs = call
@@ -59,11 +64,11 @@ class Injection:
         if self._kind is Parameter.POSITIONAL_ONLY:
             args += tuple(parameter.default for parameter in self._before[len(args) :])
         if self._kind is Parameter.KEYWORD_ONLY or len(args) < position:
-            return args, {**kwargs, self.parameter: context}
-        return (*args[:position], context, *args[position:]), kwargs
+            return args, {**kwargs, self.parameter: given}
+        return (*args[:position], given, *args[position:]), kwargs
 
 
-def _is_context(annotated: Any) -> bool:
+def _stands_for(annotated: Any, wanted: type) -> bool:
     if get_origin(annotated) in {Union, UnionType, Annotated}:
-        return any(map(_is_context, get_args(annotated)))
-    return annotated is Context
+        return any(_stands_for(each, wanted) for each in get_args(annotated))
+    return annotated is wanted

@@ -25,6 +25,8 @@ from dtq_core.record import DEFAULT_MAX_ATTEMPTS, DEFAULT_QUEUE, Claim
 from dtq_tasks.context import Context
 from dtq_tasks.definition import Task
 from dtq_tasks.execution import run_on_loop, run_plain, timed_out
+from dtq_tasks.operations.memory import MemoryOperations
+from dtq_tasks.operations.scope import entered
 from dtq_tasks.parameters import Call
 
 P = ParamSpec("P")
@@ -78,7 +80,12 @@ class TaskTester(Generic[P, R]):
     """Runs one attempt of a task, here and now."""
 
     def __init__(
-        self, task: Task[P, R], *, attempt: int = 1, max_attempts: int | None = None
+        self,
+        task: Task[P, R],
+        *,
+        attempt: int = 1,
+        max_attempts: int | None = None,
+        operations: MemoryOperations | None = None,
     ) -> None:
         """Say which attempt is to be run.
 
@@ -86,7 +93,10 @@ class TaskTester(Generic[P, R]):
             task: the task.
             attempt: number of the attempt, from 1.
             max_attempts: how many there are, the task's own number unless given.
+            operations: what earlier attempts have done; give several testers the same, and they run
+                attempts of the same task. Unless given, nothing was done before the first run.
         """
+        self._operations = operations or MemoryOperations()
         self._task = task
         self._attempt = attempt
         self._max_attempts = task.defaults.max_attempts if max_attempts is None else max_attempts
@@ -102,16 +112,18 @@ class TaskTester(Generic[P, R]):
             InvalidArgumentsError: if submitting would refuse the arguments.
         """
         context, call = self._prepare(args, kwargs)
-        if self._task.runs_in == "loop":
-            return self._ended(context, asyncio.run(self._run_on_loop(call)))
-        return self._ended(context, self._run_plain(call))
+        with entered(self._operations.attempt(TEST_TASK_ID)):
+            if self._task.runs_in == "loop":
+                return self._ended(context, asyncio.run(self._run_on_loop(call)))
+            return self._ended(context, self._run_plain(call))
 
     async def run_async(self, *args: P.args, **kwargs: P.kwargs) -> TaskRun[R]:
         """Run the attempt inside a running event loop. Arguments and errors as :meth:`run`."""
         context, call = self._prepare(args, kwargs)
-        if self._task.runs_in == "loop":
-            return self._ended(context, await self._run_on_loop(call))
-        return self._ended(context, await asyncio.to_thread(self._run_plain, call))
+        with entered(self._operations.attempt(TEST_TASK_ID)):
+            if self._task.runs_in == "loop":
+                return self._ended(context, await self._run_on_loop(call))
+            return self._ended(context, await asyncio.to_thread(self._run_plain, call))
 
     def _prepare(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Context, Call]:
         timeout = self._task.timeout

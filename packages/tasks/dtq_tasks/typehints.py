@@ -15,6 +15,7 @@ from typing import Any, get_type_hints
 import msgspec
 from msgspec.inspect import CustomType, Field, Type, type_info
 
+from dtq_core import codec
 from dtq_core.errors import InvalidOptionError
 from dtq_tasks.refusals import of_model
 
@@ -78,6 +79,38 @@ def decoder(annotated: Any, what: str) -> msgspec.json.Decoder[Any]:
 def unchecked_decoder(annotated: Any) -> msgspec.json.Decoder[Any]:
     """Return a strict decoder for a type whose parts have been checked before."""
     return msgspec.json.Decoder(annotated, dec_hook=_validate_foreign)
+
+
+class ResultReader:
+    """Reads what a function returned, from its JSON, into the type that it says it returns.
+
+    Where it does not say, or the text does not fit, it comes as plain JSON values.
+    """
+
+    def __init__(self, function: Callable[..., Any], what: str) -> None:
+        """Take a function.
+
+        Args:
+            function: whose annotation counts.
+            what: what is read, for messages ("the result of send_welcome").
+        """
+        self._what = what
+        try:
+            annotation = inspect.signature(function).return_annotation
+            self._decoder = decoder(resolve(annotation, function, what), what)
+        except (InvalidOptionError, ValueError, AttributeError):  # made in C, or of other parts
+            self._decoder = decoder(Any, what)
+
+    def read(self, text: bytes) -> Any:
+        """Return the value.
+
+        Raises:
+            EncodingError: if the text is not JSON.
+        """
+        try:
+            return self._decoder.decode(text)
+        except Exception:  # a validation of the user's own may raise anything
+            return codec.decode(text, self._what)
 
 
 def _validate_foreign(cls: Any, value: Any) -> Any:

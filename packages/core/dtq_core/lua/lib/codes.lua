@@ -9,3 +9,5 @@ local ENDED = 6      -- the task is terminal already
 local REQUESTED = 7  -- the task is running; its worker has been asked to stop
 local CORRUPT = 8    -- a key of this task holds something that is not ours
 local CANCEL = 9     -- the lease is current, and the task is to be cancelled
+local DONE = 10    -- the operation was done before
+local DOUBT = 11   -- an earlier run of the operation was cut off: nobody knows how far it came

@@ -29,6 +29,7 @@ local function attempts_key(id) return P .. ':attempts:' .. id end
 local function result_key(id) return P .. ':result:' .. id end
 local function done_channel(id) return P .. ':done:' .. id end
 local function idem_key(key) return P .. ':idem:' .. key end
+local function operation_key(id, name) return P .. ':op:' .. id .. ':' .. name end
 local function stream_key(queue, band) return P .. ':stream:' .. queue .. ':' .. band end
 local function wake_key(queue) return P .. ':wake:' .. queue end
 local function stats_key(queue) return P .. ':stats:' .. queue end
