@@ -7,7 +7,11 @@ import signal
 import time
 from pathlib import Path
 
-from dtq_tasks import Context, fixed, task
+from sqlalchemy import create_engine, text
+from sqlalchemy.orm import Session
+
+from dtq_tasks import Context, fixed, idempotent_operation, task
+from dtq_tasks.operations.record import OnDoubt
 from support.journal import note
 
 _LIMIT_S = 60
@@ -58,3 +62,35 @@ def rest(ctx: Context, seconds: float) -> int:
     time.sleep(seconds)
     note("end", ctx)
     return ctx.attempt
+
+
+@task(retry=fixed(0.05))
+def charge(ctx: Context, on_doubt: OnDoubt) -> str:
+    """Have one effect outside, guarded in Redis."""
+    note("start", ctx)
+    receipt = idempotent_operation("charge", _charge, ctx, on_doubt=on_doubt)
+    note("end", ctx)
+    return receipt
+
+
+def _charge(ctx: Context) -> str:
+    note("effect", ctx)
+    return "receipt"
+
+
+@task(retry=fixed(0.05))
+def pay(ctx: Context, url: str) -> int:
+    """Have one effect in a database, guarded in the transaction of that."""
+    note("start", ctx)
+    engine = create_engine(url)
+    with Session(engine) as session:
+        number = idempotent_operation("pay", _pay, ctx.task_id, session=session)
+        session.commit()
+    engine.dispose()
+    note("end", ctx)
+    return number
+
+
+def _pay(task_id: str, session: Session) -> int:
+    session.execute(text("INSERT INTO payments VALUES (:id)"), {"id": task_id})
+    return 42

@@ -117,7 +117,7 @@ class Walk:
                 self._queues.add(rest.rpartition(":")[0])
             case "stats" if is_name(rest):
                 self._queues.add(rest)
-            case "wake" | "worker" | "meta":
+            case "wake" | "worker" | "meta" | "op":
                 pass
             case _:
                 foreign.append(Finding(Kind.FOREIGN, f"{self._keys.prefix}:{name}", mended=False))

@@ -177,6 +177,7 @@ class SqlRecord:
 
 def _rows(session: Session, statement: Any) -> int:
     """Execute a statement, and return how many rows it wrote."""
-    done = session.execute(statement)
+    done = session.execute(statement, execution_options={"preserve_rowcount": True})
     assert isinstance(done, CursorResult)
+    assert done.rowcount >= 0, "a driver that cannot tell would have effects happen twice"
     return done.rowcount
