@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import time
 from pathlib import Path
+from typing import Literal
 
-from dtq_tasks import Context, fixed, task
+from sqlalchemy import create_engine, text
+from sqlalchemy.orm import Session
+
+from dtq_core.errors import OperationInDoubtError
+from dtq_tasks import Context, fixed, idempotent_operation, task
 from support.journal import note
 
 _LIMIT_S = 60
@@ -58,3 +64,43 @@ def rest(ctx: Context, seconds: float) -> int:
     time.sleep(seconds)
     note("end", ctx)
     return ctx.attempt
+
+
+def _charge(ctx: Context) -> int:
+    note("charge", ctx)
+    return ctx.attempt
+
+
+@task(retry=fixed(0.05))
+def charge_once(ctx: Context, on_doubt: Literal["rerun", "raise"]) -> int:
+    """Charge, or do without where that is in doubt."""
+    note("start", ctx)
+    with contextlib.suppress(OperationInDoubtError):
+        idempotent_operation("charge", _charge, ctx, on_doubt=on_doubt)
+    note("end", ctx)
+    return ctx.attempt
+
+
+def _insert(ctx: Context, session: Session) -> int:
+    session.execute(text("INSERT INTO effects VALUES (:task)"), {"task": ctx.task_id})
+    return ctx.attempt
+
+
+def _die_at(point: str, dies: str, ctx: Context) -> None:
+    if point == dies and ctx.attempt == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+@task(retry=fixed(0.05))
+def charge_in_transaction(ctx: Context, database: str, dies: str) -> int:
+    """Charge in a database; the first attempt may be killed around its commit."""
+    note("start", ctx)
+    engine = create_engine(database)
+    with Session(engine) as session:
+        result = idempotent_operation("charge", _insert, ctx, session=session)
+        _die_at("before commit", dies, ctx)
+        session.commit()
+        _die_at("after commit", dies, ctx)
+    engine.dispose()
+    note("end", ctx)
+    return int(result)

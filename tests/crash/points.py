@@ -61,6 +61,14 @@ SCHEDULER = [
 FIRING = [Point("fire.before", 2), Point("fire.after", 2)]
 """Where only a recurring schedule brings a scheduler; see ``tests/scheduler/test_cron.py``."""
 
+OPERATION = [
+    Point("operation.before"),
+    Point("operation.begun"),
+    Point("operation.ran"),
+    Point("operation.after"),
+]
+"""Where only a guarded operation brings a worker; see ``test_operation_killed.py``."""
+
 SUPERVISOR = [
     Point("spawn.before", 2),
     Point("spawn.after", 2),

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from crash.load import ATTEMPTS, Load
-from crash.points import CLIENT, FIRING, SCHEDULER, SUPERVISOR, WORKER, Point
+from crash.points import CLIENT, FIRING, OPERATION, SCHEDULER, SUPERVISOR, WORKER, Point
 from dtq_core.settings import Settings
 from support.eventually import eventually
 from support.programs import Program, Zygote
@@ -49,7 +49,9 @@ def points_in(source: str) -> Iterator[str]:
 def test_every_failpoint_of_the_product_is_killed_at_here() -> None:
     files = chain.from_iterable(source.rglob("*.py") for source in SOURCES)
     found = {name for file in files for name in points_in(file.read_text("utf-8"))}
-    covered = {point.name for point in [*WORKER, *SCHEDULER, *FIRING, *SUPERVISOR, *CLIENT]}
+    covered = {
+        point.name for point in chain(WORKER, SCHEDULER, FIRING, OPERATION, SUPERVISOR, CLIENT)
+    }
     assert found == covered
 
 
