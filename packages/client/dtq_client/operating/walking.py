@@ -117,7 +117,9 @@ class Walk:
                 self._queues.add(rest.rpartition(":")[0])
             case "stats" if is_name(rest):
                 self._queues.add(rest)
-            case "wake" | "worker" | "meta" | "op":
+            case "wake" | "worker" | "meta":
+                pass
+            case "op" if _is_operation(rest):
                 pass
             case _:
                 foreign.append(Finding(Kind.FOREIGN, f"{self._keys.prefix}:{name}", mended=False))
@@ -200,6 +202,11 @@ def _right(status: Status, before: dict[str, str], there: int) -> int:
     text = before.get(status, "0")
     counted = int(text) if text.isdigit() else 0
     return max(counted, there) if status.terminal else there
+
+
+def _is_operation(text: str) -> bool:
+    task_id, _, name = text.partition(":")
+    return _is_id(task_id) and is_name(name)
 
 
 def _is_id(text: str) -> bool:
