@@ -6,7 +6,6 @@ to a stranger than one that does.
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Callable
 
 import structlog
@@ -17,6 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from dtq_api.keyring import ANYBODY, Keyring
 from dtq_api.problems import Kind, Problem, of_error
 from dtq_api.rates import Rates
+from dtq_core.addresses import is_loopback
 from dtq_core.errors import DtqError, RedisError
 from dtq_core.outage import Outage
 
@@ -124,16 +124,6 @@ def _check_local(scope: Scope, headers: Headers) -> None:
         raise Problem(Kind.UNAUTHENTICATED, "make an API key first: dtq keys create NAME")
     if not is_loopback(host.strip("[]")) or "origin" in headers:
         raise Problem(Kind.FORBIDDEN, "without API keys, only programs of this machine are served")
-
-
-def is_loopback(host: str) -> bool:
-    """Tell whether a host name or address is of this machine only."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _path_in(scope: Scope) -> str:

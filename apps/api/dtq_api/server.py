@@ -14,9 +14,9 @@ import uvicorn
 from fastapi import FastAPI
 
 from dtq_api.app import create_app
-from dtq_api.gate import is_loopback
 from dtq_api.protocol import LimitedProtocol
 from dtq_client.operating.api_keys import list_keys
+from dtq_core.addresses import is_loopback
 from dtq_core.errors import SettingsError
 from dtq_core.settings import Settings
 from dtq_core.startup import check_when_ready

@@ -7,6 +7,7 @@ import contextlib
 
 import structlog
 
+from dtq_core.addresses import is_open
 from dtq_core.errors import RedisBusyError
 from dtq_core.outage import Outage
 from dtq_core.store import AsyncStore
@@ -18,6 +19,8 @@ async def check_when_ready(
     store: AsyncStore, stopping: asyncio.Event, *, eviction_matters: bool = False
 ) -> bool:
     """Check a server, and wait for one that still loads; one line says so.
+
+    Another warns of one that others may reach, and that asks for no password.
 
     One that cannot be reached at all is refused: its address may be wrong.
 
@@ -42,5 +45,7 @@ async def check_when_ready(
                     await stopping.wait()
         else:
             outage.over()
+            if is_open(store.url):
+                _log.warning("Redis asks for no password; whoever reaches it owns the tasks")
             return True
     return False
