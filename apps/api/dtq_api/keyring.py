@@ -9,6 +9,7 @@ from dtq_api.problems import Kind, Problem
 from dtq_core import reads
 from dtq_core.api_keys import ApiKey, Role, StoredKey, decode_key, matches, parse_token
 from dtq_core.clock import mono_s
+from dtq_core.errors import RedisError
 from dtq_core.store import AsyncStore
 
 _LOOK_AGAIN_S = 1.0
@@ -93,6 +94,7 @@ class Keyring:
         self._keys: dict[str, StoredKey] = {}
         self._asked_for = public
         self._looked_s = float("-inf")
+        self._failure: RedisError | None = None
         self._looking = asyncio.Lock()
 
     async def caller(self, authorization: str | None) -> Caller:
@@ -133,13 +135,26 @@ class Keyring:
         return stored.key if stored.key.revoked_at is None else None
 
     async def _look(self) -> None:
-        if mono_s() - self._looked_s < _LOOK_AGAIN_S:
-            return
-        async with self._looking:
-            if mono_s() - self._looked_s < _LOOK_AGAIN_S:
-                return
-            found = await self._store.read(reads.api_keys(self._store.partitions.all[0]), retry_s=0)
+        """Look at the keys, once a second; those who ask meanwhile share what was found.
+
+        A failure is shared as well: behind a silent server, callers must not wait one by one.
+        """
+        if mono_s() - self._looked_s >= _LOOK_AGAIN_S:
+            async with self._looking:
+                if mono_s() - self._looked_s >= _LOOK_AGAIN_S:
+                    await self._read()
+        if self._failure is not None:
+            raise self._failure.with_traceback(None)
+
+    async def _read(self) -> None:
+        self._failure = None
+        keys = self._store.partitions.all[0]
+        try:
+            found = await self._store.read(reads.api_keys(keys), retry_s=0)
+        except RedisError as error:
+            self._failure = error
+        else:
             stored = filter(None, map(decode_key, found.values()))
             self._keys = {one.key.id: one for one in stored}
             self._asked_for = self._asked_for or bool(found)
-            self._looked_s = mono_s()
+        self._looked_s = mono_s()

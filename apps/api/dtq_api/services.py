@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any, TypeVar
 
 import msgspec
@@ -20,6 +20,8 @@ from dtq_core.store import Store
 
 T = TypeVar("T")
 
+_MOST_RETRY_S = 2.0
+"""How long a request waits for a server that is away; then its caller is told to come back."""
 MAX_OVERHEAD_BYTES = 65_536
 """What the body of one task may have besides its payload; what operators send is no longer."""
 
@@ -36,6 +38,7 @@ class Services:
     @classmethod
     def start(cls, settings: Settings, *, public: bool) -> Services:
         """Prepare; nothing is sent yet."""
+        settings = replace(settings, retry_timeout=min(settings.retry_timeout, _MOST_RETRY_S))
         client = AsyncClient(**{f.name: getattr(settings, f.name) for f in fields(settings)})
         return cls(settings, client, Store(settings), Keyring(client.store, public=public))
 

@@ -19,13 +19,21 @@ class WaitingThread:
         Args:
             store: whose server and settings it takes; its connections are its own.
         """
-        self._loop = asyncio.new_event_loop()
         self._store = AsyncStore(store.settings, store.url)
         self._waiting = Waiting(self._store)
+        made: Future[asyncio.AbstractEventLoop] = Future()
         self._thread = threading.Thread(
-            target=self._loop.run_forever, name="dtq-waiting", daemon=True
+            target=self._run, args=[made], name="dtq-waiting", daemon=True
         )
         self._thread.start()
+        self._loop = made.result()
+
+    @staticmethod
+    def _run(made: Future[asyncio.AbstractEventLoop]) -> None:
+        """Run a loop that is made here, since Ctrl-C may break off what the main thread makes."""
+        loop = asyncio.new_event_loop()
+        made.set_result(loop)
+        loop.run_forever()
 
     def start(self, task_id: str, timeout_s: float | None) -> Future[bool]:
         """Begin to wait; the answer is that of :meth:`Waiting.ended`."""
