@@ -267,6 +267,16 @@ def site_without_keys(redis_url: str, tmp_path_factory: pytest.TempPathFactory) 
     made.close()
 
 
+@pytest.mark.parametrize(
+    "host", ["localhost", "localhost:8720", "127.0.0.1:1", "[::1]", "[::1]:8720"]
+)
+def test_a_program_of_this_machine_may_name_it_as_it_likes(
+    site_without_keys: Site, host: str
+) -> None:
+    answer = site_without_keys.api.http.get("/v1/tasks", headers={"Host": host})
+    assert answer.status_code == 200
+
+
 def test_p2_a_page_of_another_origin_is_refused(site_without_keys: Site) -> None:
     http = site_without_keys.api.http
     problem(http.get("/v1/tasks", headers={"Origin": "https://evil.example"}), 403, "forbidden")

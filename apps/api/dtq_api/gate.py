@@ -7,6 +7,7 @@ to a stranger than one that does.
 from __future__ import annotations
 
 from collections.abc import Callable
+from urllib.parse import urlsplit
 
 import structlog
 from starlette.datastructures import Headers
@@ -119,11 +120,18 @@ def _check_local(scope: Scope, headers: Headers) -> None:
     this machine.
     """
     client = scope.get("client")
-    host = headers.get("host", "").rpartition(":")[0] or headers.get("host", "")
     if client is not None and not is_loopback(client[0]):
         raise Problem(Kind.UNAUTHENTICATED, "make an API key first: dtq keys create NAME")
-    if not is_loopback(host.strip("[]")) or "origin" in headers:
+    if not is_loopback(_host_in(headers)) or "origin" in headers:
         raise Problem(Kind.FORBIDDEN, "without API keys, only programs of this machine are served")
+
+
+def _host_in(headers: Headers) -> str:
+    """The host that a request names, without its port; empty where it names none."""
+    try:
+        return urlsplit(f"//{headers.get('host', '')}").hostname or ""
+    except ValueError:
+        return ""
 
 
 def _path_in(scope: Scope) -> str:
