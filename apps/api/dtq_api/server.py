@@ -19,8 +19,8 @@ from dtq_client.operating.api_keys import list_keys
 from dtq_core.addresses import is_loopback
 from dtq_core.errors import SettingsError
 from dtq_core.settings import Settings
-from dtq_core.startup import check_when_ready
-from dtq_core.store import AsyncStore, Store
+from dtq_core.startup import found_server
+from dtq_core.store import Store
 
 _log = structlog.get_logger("dtq.api")
 
@@ -45,7 +45,7 @@ async def serve(settings: Settings) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
-    if not await _found_server(settings, stopping):
+    if not await found_server(settings, stopping):
         return
     public = not is_loopback(settings.api_host)
     if public and not await asyncio.to_thread(_any_key, settings):
@@ -123,12 +123,3 @@ def _url(listener: socket.socket) -> str:
 def _any_key(settings: Settings) -> bool:
     with contextlib.closing(Store(settings)) as store:
         return bool(list_keys(store))
-
-
-async def _found_server(settings: Settings, stopping: asyncio.Event) -> bool:
-    """Refuse a server that is unfit now, rather than answer 500 for ever."""
-    store = AsyncStore(settings)
-    try:
-        return await check_when_ready(store, stopping)
-    finally:
-        await store.close()

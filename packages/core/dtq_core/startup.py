@@ -10,6 +10,7 @@ import structlog
 from dtq_core.addresses import is_open
 from dtq_core.errors import RedisBusyError
 from dtq_core.outage import Outage
+from dtq_core.settings import Settings
 from dtq_core.store import AsyncStore
 
 _log = structlog.get_logger("dtq.startup")
@@ -49,3 +50,17 @@ async def check_when_ready(
                 _log.warning("Redis asks for no password; whoever reaches it owns the tasks")
             return True
     return False
+
+
+async def found_server(settings: Settings, stopping: asyncio.Event) -> bool:
+    """Refuse a server that is unfit now, rather than say so for ever. As :func:`check_when_ready`.
+
+    Args:
+        settings: of this process.
+        stopping: ends the waiting.
+    """
+    store = AsyncStore(settings)
+    try:
+        return await check_when_ready(store, stopping)
+    finally:
+        await store.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated
 
 import msgspec
@@ -30,6 +31,7 @@ from dtq_api.shapes import (
     short_letter,
 )
 from dtq_client.operating.letters import (
+    Done,
     Filter,
     count_failed,
     discard,
@@ -79,12 +81,7 @@ async def list_letters(
 )
 async def requeue_letters(request: Request, caller: Operator, services: Used) -> Response:
     """Run failed tasks again, from their first attempt. A dry run only counts them."""
-    asked = await small_body(request, LetterRequest)
-    wanted = await _meant(asked, caller, services)
-    if asked.dry_run:
-        return await _counted(services, wanted)
-    done = await run_in_threadpool(requeue, services.store, wanted, caller.who, asked.reason)
-    return answer(Operated(done.matched, done.changed, dry_run=False))
+    return await _operate(request, caller, services, requeue)
 
 
 @router.post(
@@ -94,11 +91,17 @@ async def requeue_letters(request: Request, caller: Operator, services: Used) ->
 )
 async def purge_letters(request: Request, caller: Administrator, services: Used) -> Response:
     """Remove dead letters for good, with all that is kept of their tasks. A dry run counts them."""
+    return await _operate(request, caller, services, discard)
+
+
+async def _operate(
+    request: Request, caller: Caller, services: Services, act: Callable[..., Done]
+) -> Response:
     asked = await small_body(request, LetterRequest)
     wanted = await _meant(asked, caller, services)
     if asked.dry_run:
         return await _counted(services, wanted)
-    done = await run_in_threadpool(discard, services.store, wanted, caller.who, asked.reason)
+    done = await run_in_threadpool(act, services.store, wanted, caller.who, asked.reason)
     return answer(Operated(done.matched, done.changed, dry_run=False))
 
 

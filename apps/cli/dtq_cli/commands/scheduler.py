@@ -11,8 +11,7 @@ from dtq_cli.options import Common
 from dtq_core.cancelling import cancel
 from dtq_core.logs import configure
 from dtq_core.settings import Settings
-from dtq_core.startup import check_when_ready
-from dtq_core.store import AsyncStore
+from dtq_core.startup import found_server
 from dtq_scheduler import Scheduler
 
 _log = structlog.get_logger("dtq.scheduler")
@@ -35,7 +34,7 @@ async def _run(settings: Settings) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
-    if not await _found_server(settings, stopping):
+    if not await found_server(settings, stopping):
         return
     scheduling = asyncio.create_task(Scheduler(settings).run())
     stop = asyncio.create_task(stopping.wait())
@@ -45,12 +44,3 @@ async def _run(settings: Settings) -> None:
         scheduling.result()
     await cancel(stop, scheduling)
     _log.info("scheduler stopped")
-
-
-async def _found_server(settings: Settings, stopping: asyncio.Event) -> bool:
-    """Refuse a server that is unfit now, rather than say so in the log for ever."""
-    store = AsyncStore(settings)
-    try:
-        return await check_when_ready(store, stopping)
-    finally:
-        await store.close()
