@@ -13,7 +13,7 @@ from dtq_core import reads
 from dtq_core.reads import Event
 from dtq_core.store import AsyncStore
 
-_ID = re.compile(r"\d{1,15}-\d{1,15}|0")
+_ID = re.compile(r"\d{1,15}-\d{1,19}|0")
 _AT_ONCE = 500
 _START = "0"
 
