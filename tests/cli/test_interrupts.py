@@ -27,6 +27,45 @@ def test_ctrl_c_is_quiet(terminal: Terminal, command: list[str]) -> None:
     assert (done.code, done.err) == (130, "")
 
 
+_INTERRUPTED_WHERE_NOBODY_CATCHES = """
+import os, signal, sys
+from dtq_cli import main
+from dtq_core.store import Store
+
+class Careless:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        sum(range(10))
+
+read, calls = Store.read, 0
+
+def losing(*arguments, **named):
+    global calls
+    calls += 1
+    if calls == 5:
+        Careless()
+    return read(*arguments, **named)
+
+Store.read = losing
+sys.argv = ["dtq", "events", "--follow"]
+main.main()
+"""
+
+
+def test_ctrl_c_in_the_middle_of_a_finalizer_is_not_lost(terminal: Terminal) -> None:
+    terminal.submit("add")
+    done = subprocess.run(
+        [sys.executable, "-c", _INTERRUPTED_WHERE_NOBODY_CATCHES],
+        cwd=terminal.folder,
+        env=terminal.environ,
+        capture_output=True,
+        text=True,
+        timeout=20,
+    )
+    assert (done.returncode, done.stderr) == (130, "")
+    assert " SUBMITTED " in done.stdout
+
+
 @pytest.mark.parametrize("command", [["list"], ["list", "--json"], ["events"], ["--help"]])
 def test_a_reader_that_has_seen_enough_is_no_error(terminal: Terminal, command: list[str]) -> None:
     terminal.submit("add")

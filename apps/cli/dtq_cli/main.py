@@ -16,6 +16,8 @@ import sys
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from dtq_cli.lost_interrupts import raise_lost_interrupts_again
+
 FAILED = 1
 WRONG_USAGE = 2
 INTERRUPTED = 130
@@ -30,6 +32,7 @@ class _Report(NamedTuple):
 
 def main() -> None:
     """Run the command line of this process, and exit."""
+    raise_lost_interrupts_again()
     sys.exit(run(sys.argv[1:]))
 
 
