@@ -58,8 +58,9 @@ class Tail:
             found = await self._store.read(reads.last_events(keys, max(1, newest)))
             self._places[index] = found[-1].cursor if found else _START
             past += [(index, event) for event in found]
-        places, shown = list(self._places), sorted(past, key=_time)[-newest:] if newest else []
-        self._places = [_before(shown, index, place) for index, place in enumerate(places)]
+        shown = sorted(past, key=_time)[-newest:] if newest else []
+        for index, event in reversed(shown):
+            self._places[index] = _before(event)
         return self._in_order(shown)
 
     async def news(self) -> list[Seen]:
@@ -85,10 +86,10 @@ class Tail:
         return places
 
     async def _lost_some(self) -> bool:
-        """Whether the oldest event that is kept is newer than the last one seen."""
+        """Whether events may have been between the last one seen and the oldest that is kept."""
         for keys, place in zip(self._partitions, self._places, strict=True):
             oldest = await self._store.read(reads.events(keys, _START, 1))
-            if oldest and place != _START and _number(oldest[0].cursor) > _number(place):
+            if oldest and place != _START and _number(_before(oldest[0])) > _number(place):
                 return True
         return False
 
@@ -102,10 +103,7 @@ def _time(found: tuple[int, Event]) -> tuple[int, int]:
     return _number(found[1].cursor)
 
 
-def _before(shown: list[tuple[int, Event]], index: int, place: str) -> str:
-    """Where a partition is read from, of which the first event that is shown is to come."""
-    first = next((event.cursor for at, event in shown if at == index), None)
-    if first is None:
-        return place
-    ms, sequence = _number(first)
+def _before(event: Event) -> str:
+    """The last place that is before an event, whether there was another at it or not."""
+    ms, sequence = _number(event.cursor)
     return f"{ms}-{sequence - 1}" if sequence else f"{ms - 1}-{2**63 - 1}"
