@@ -6,6 +6,7 @@ import json
 import os
 import stat
 import sys
+import tempfile
 import textwrap
 import time
 from pathlib import Path
@@ -168,6 +169,16 @@ def test_a_long_path_is_no_obstacle(tmp_path: Path) -> None:
     assert not beside.exists()
     with EmbeddedServer.start(folder) as again:
         assert again.url == server.url
+
+
+def test_temporary_files_that_lie_deep_are_no_obstacle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deep = tmp_path / ("long" * 20)
+    deep.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(deep))
+    with start_temporary() as server, link_to(server.url) as link:
+        assert link.command("PING")
 
 
 def test_a_folder_beside_the_temporary_files_that_others_can_enter_is_refused(

@@ -67,17 +67,20 @@ def socket_path(home: Path) -> str:
     """Return the path of the server's socket, the same with every start.
 
     It is in the folder, unless that has too long a name for a socket or one that a URL cannot
-    spell; then in a private folder beside all temporary files.
+    spell; then in a private folder beside all temporary files, or beside the system's where these
+    lie too deep as well.
     """
-    path = f"{home}/redis.sock"
-    try:
-        fits = len(path.encode()) <= MAX_SOCKET_PATH_BYTES
-    except UnicodeEncodeError:
-        fits = False
-    if fits:
-        return path
     digest = hashlib.sha256(os.fsencode(home)).hexdigest()[:16]
-    return f"{tempfile.gettempdir()}/dtq-{os.getuid()}-{digest}/redis.sock"
+    beside = f"dtq-{os.getuid()}-{digest}"
+    folders = [str(home), f"{tempfile.gettempdir()}/{beside}", f"/tmp/{beside}"]
+    return next(path for folder in folders if _fits(path := f"{folder}/redis.sock"))
+
+
+def _fits(path: str) -> bool:
+    try:
+        return len(path.encode()) <= MAX_SOCKET_PATH_BYTES
+    except UnicodeEncodeError:
+        return False
 
 
 def url_of(home: Path, port: int) -> str:
