@@ -28,7 +28,7 @@ demo: $(READY)
 	$(BIN)/dtq demo $(FOLDER)
 
 test: $(READY)
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses 2 --dist worksteal
 
 chaos: $(READY)
 	PYTHONPATH=tests $(BIN)/python -m chaos --duration $(DURATION) --seed $(SEED)
