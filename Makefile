@@ -1,12 +1,13 @@
-# make demo · make test · make lint · make docs · make chaos · make bench: each sets itself up on a machine that has Python 3.11 or newer.
+# make demo · make test · make lint · make docs · make chaos · make bench · make bench-peers: each sets itself up on a machine that has Python 3.11 or newer.
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format docs bench chaos
+.PHONY: help demo test lint format docs bench bench-peers bench-check chaos
 
 PYTHON ?= python3
 DURATION ?= 60
 SEED ?= 1
 BIN := .venv/bin
 READY := .venv/ready
+PEERS := benchmarks/peers
 
 help:
 	@echo "make demo [FOLDER=path]  the main job: a folder of files, a worker killed on the way, nothing lost"
@@ -16,6 +17,8 @@ help:
 	@echo "make lint                style, types, import directions"
 	@echo "make docs                the page on commands, from the commands"
 	@echo "make bench               speed on this machine, beside its ceilings"
+	@echo "make bench-peers         the same measures of other task queues, which it installs, side by side"
+	@echo "make bench-check         fails when a task costs a fifth more than recorded"
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -49,3 +52,22 @@ docs: $(READY)
 
 bench: $(READY)
 	$(BIN)/python benchmarks/run.py
+
+bench-peers: $(READY) $(PEERS)/.venv-newest/ready $(PEERS)/.venv-older-client/ready $(PEERS)/node_modules
+	$(BIN)/python benchmarks/compare.py
+
+bench-check: $(READY)
+	$(BIN)/python benchmarks/check.py
+
+$(PEERS)/.venv-newest/ready: $(PEERS)/requirements.txt
+$(PEERS)/.venv-older-client/ready: $(PEERS)/requirements-older-client.txt
+$(PEERS)/.venv-%/ready:
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
+	@touch $@
+
+# BullMQ takes part only where Node exists.
+$(PEERS)/node_modules: $(PEERS)/package.json
+	@if command -v npm; then cd $(PEERS) && npm install --no-audit --no-fund --no-package-lock; \
+		else echo "no npm: BullMQ is left out"; mkdir -p $@; fi
+	@touch $@

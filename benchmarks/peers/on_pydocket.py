@@ -1,0 +1,62 @@
+"""pydocket."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+
+import tally
+from docket import Docket
+from program import REDIS_URL, System, run
+
+
+async def noop(text: str) -> int:
+    return tally.tick()
+
+
+async def numbered(number: int) -> int:
+    return tally.started(number)
+
+
+async def sleeper(seconds: float) -> None:
+    tally.slept()
+    await asyncio.sleep(seconds)
+
+
+tasks = [noop, numbered, sleeper]
+BY_NAME = {task.__name__: task for task in tasks}
+
+
+class OnDocket(System):
+    name = "pydocket"
+    package = "pydocket"
+    setting = "concurrency 100; add_many; one worker program for each process"
+    alone = True
+
+    async def open(self) -> None:
+        self.docket = Docket("bench", REDIS_URL)
+        await self.docket.__aenter__()
+
+    async def close(self) -> None:
+        await self.docket.__aexit__(None, None, None)
+
+    async def submit(self, task: str, argument: object) -> None:
+        await self.docket.add(BY_NAME[task])(argument)
+
+    async def submit_many(self, task: str, arguments: list[object]) -> None:
+        now = datetime.now(UTC)
+        call = self.docket.call(BY_NAME[task], now)
+        await self.docket.add_many([call(argument) for argument in arguments])
+
+    def worker(self, processes: int) -> list[str]:
+        return [*self.default_worker(), "--concurrency", "100"]
+
+    def default_worker(self) -> list[str]:
+        where = ["--docket", "bench", "--url", REDIS_URL]
+        return ["docket", "worker", "--tasks", "on_pydocket:tasks", *where, *QUIET]
+
+
+QUIET = ["--logging-level", "ERROR"]
+
+if __name__ == "__main__":
+    run(OnDocket())
