@@ -124,10 +124,10 @@ def _number(path: Path) -> int:
 
 def every_peer(url: str, folder: Path, wanted: set[str]) -> list[Peer]:
     """dtq and the peers that this machine can run: BullMQ needs Node."""
-    programs = {"dtq": [sys.executable, "on_dtq.py"]}
+    programs = {"dtq": [sys.executable, "program.py", "on_dtq"]}
     for environment, keys in ((".venv-newest", NEWEST), (".venv-older-client", OLDER_CLIENT)):
         python = str(PEERS / environment / "bin" / "python")
-        programs |= {key: [python, f"on_{key}.py"] for key in keys}
+        programs |= {key: [python, "program.py", f"on_{key}"] for key in keys}
     node = shutil.which("node")
     if node and (PEERS / "node_modules" / "bullmq").exists():
         programs["bullmq"] = [node, "on_bullmq.mjs"]

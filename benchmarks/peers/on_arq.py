@@ -7,7 +7,7 @@ import asyncio
 import tally
 from arq import create_pool
 from arq.connections import RedisSettings
-from program import REDIS_URL, System, run
+from system import REDIS_URL, System
 
 
 async def noop(ctx: object, text: str) -> int:
@@ -28,7 +28,9 @@ class Default:
     redis_settings = RedisSettings.from_dsn(REDIS_URL)
 
 
-class Fast(Default):
+class Fast:  # arq reads no inherited settings
+    functions = Default.functions
+    redis_settings = Default.redis_settings
     max_jobs = 100
     poll_delay = 0.01
 
@@ -55,5 +57,4 @@ class Arq(System):
         return ["arq", "on_arq.Default"]
 
 
-if __name__ == "__main__":
-    run(Arq())
+system = Arq()

@@ -7,7 +7,7 @@ import time
 
 import tally
 from celery import Celery
-from program import REDIS_URL, System, run
+from system import REDIS_URL, System
 
 app = Celery("on_celery", broker=REDIS_URL, backend=REDIS_URL)
 if os.environ.get("BENCH_FAST"):
@@ -55,5 +55,4 @@ class OnCelery(System):
         return ["celery", "-A", "on_celery", "worker", "--loglevel", "ERROR"]
 
 
-if __name__ == "__main__":
-    run(OnCelery())
+system = OnCelery()

@@ -10,7 +10,7 @@ import tally
 from dramatiq.brokers.redis import RedisBroker
 from dramatiq.results import Results
 from dramatiq.results.backends import RedisBackend
-from program import REDIS_URL, System, run
+from system import REDIS_URL, System
 
 broker = RedisBroker(url=REDIS_URL)
 broker.add_middleware(Results(backend=RedisBackend(url=REDIS_URL)))
@@ -52,5 +52,4 @@ class OnDramatiq(System):
         return ["dramatiq", "on_dramatiq"]
 
 
-if __name__ == "__main__":
-    run(OnDramatiq())
+system = OnDramatiq()

@@ -6,7 +6,7 @@ import asyncio
 import os
 
 import tally
-from program import REDIS_URL, System, run
+from system import REDIS_URL, System
 
 from dtq import Client, task
 
@@ -56,5 +56,4 @@ class OnDtq(System):
         return ["dtq", "worker", "on_dtq"]
 
 
-if __name__ == "__main__":
-    run(OnDtq())
+system = OnDtq()

@@ -6,7 +6,7 @@ import time
 
 import tally
 from huey import RedisHuey
-from program import REDIS_URL, System, run
+from system import REDIS_URL, System
 
 huey = RedisHuey("bench", url=REDIS_URL)
 
@@ -47,5 +47,4 @@ class OnHuey(System):
         return ["huey_consumer", "on_huey.huey", "--quiet"]
 
 
-if __name__ == "__main__":
-    run(OnHuey())
+system = OnHuey()

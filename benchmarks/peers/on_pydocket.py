@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import tally
 from docket import Docket
-from program import REDIS_URL, System, run
+from system import REDIS_URL, System
 
 
 async def noop(text: str) -> int:
@@ -58,5 +58,4 @@ class OnDocket(System):
 
 QUIET = ["--logging-level", "ERROR"]
 
-if __name__ == "__main__":
-    run(OnDocket())
+system = OnDocket()

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 
 import tally
-from program import REDIS_URL, System, run
 from redis import Redis
 from rq import Queue
+from system import REDIS_URL, System
 
 
 def noop(text: str) -> int:
@@ -48,5 +48,4 @@ class OnRq(System):
         return ["rq", "worker", "--url", REDIS_URL, "--quiet"]
 
 
-if __name__ == "__main__":
-    run(OnRq())
+system = OnRq()

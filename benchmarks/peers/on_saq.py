@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 import tally
-from program import REDIS_URL, System, run
 from saq import Queue
+from system import REDIS_URL, System
 
 
 async def noop(ctx: object, *, text: str) -> int:
@@ -53,5 +53,4 @@ class OnSaq(System):
         return ["saq", "on_saq.default", "--quiet"]
 
 
-if __name__ == "__main__":
-    run(OnSaq())
+system = OnSaq()

@@ -6,8 +6,8 @@ import asyncio
 import os
 
 import tally
-from program import REDIS_URL, System, run
 from streaq import Worker
+from system import REDIS_URL, System
 
 worker: Worker = Worker(
     redis_url=REDIS_URL, concurrency=int(os.environ.get("BENCH_CONCURRENCY", "16"))
@@ -59,5 +59,4 @@ class OnStreaq(System):
         return ["streaq", "run", "on_streaq:worker"]
 
 
-if __name__ == "__main__":
-    run(OnStreaq())
+system = OnStreaq()

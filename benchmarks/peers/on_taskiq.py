@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import tally
-from program import REDIS_URL, System, run
+from system import REDIS_URL, System
 from taskiq_redis import RedisAsyncResultBackend, RedisStreamBroker
 
 results: RedisAsyncResultBackend = RedisAsyncResultBackend(REDIS_URL)
@@ -58,5 +58,4 @@ class OnTaskiq(System):
         return ["taskiq", "worker", "on_taskiq:broker", "--log-level", "ERROR"]
 
 
-if __name__ == "__main__":
-    run(OnTaskiq())
+system = OnTaskiq()

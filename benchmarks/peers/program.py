@@ -1,4 +1,4 @@
-"""The command line that each system under comparison has: ``python on_<system>.py COMMAND ...``.
+"""The command line of each system under comparison: ``python program.py on_<system> COMMAND``.
 
 describe               its name, version, and how it is set up
 single TASKS BYTES     submit one task after the other; prints the seconds that took
@@ -16,56 +16,22 @@ import json
 import os
 import sys
 import time
-from abc import ABC, abstractmethod
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 
-REDIS_URL = os.environ.get("BENCH_REDIS_URL", "redis://127.0.0.1:6379/0")
+from system import System
+
 SLEEP_S = 2.0
 CHUNK = 1_000
 """So many tasks go into one call of a bulk interface."""
 WARM_UP = 20
 
 
-class System(ABC):
-    """One task queue: how to submit to it and how to start its workers."""
-
-    name: str
-    package: str
-    acknowledges: str = "after"
-    """``after`` or ``before`` the handler runs, in the set-up that is measured."""
-    setting: str = ""
-    """How it was set up for speed."""
-    alone: bool = False
-    """A worker program is one process; for two processes, two programs are started."""
-
-    async def open(self) -> None:  # noqa: B027 - most systems need nothing
-        """Connect."""
-
-    async def close(self) -> None:  # noqa: B027
-        """Disconnect."""
-
-    @abstractmethod
-    async def submit(self, task: str, argument: object) -> None:
-        """Submit ``noop``, ``numbered`` or ``sleeper``."""
-
-    async def submit_many(self, task: str, arguments: list[object]) -> None:
-        """Submit a chunk; one by one where the system has nothing for that."""
-        for argument in arguments:
-            await self.submit(task, argument)
-
-    @abstractmethod
-    def worker(self, processes: int) -> list[str]:
-        """The command of a worker set up for speed."""
-
-    @abstractmethod
-    def default_worker(self) -> list[str]:
-        """The command of a worker with default settings."""
-
-
-def run(system: System) -> None:
-    """Obey the command line."""
-    command, *rest = sys.argv[1:]
+def main() -> None:
+    """Import the system as a module of its own, so that its tasks get the names workers know."""
+    module, command, *rest = sys.argv[1:]
+    system: System = import_module(module).system
     if command == "describe":
         print(json.dumps(describe(system)))
     elif command == "worker":
@@ -137,3 +103,7 @@ async def _paced(system: System, tasks: int, pause_us: int) -> list[int]:
 def _become(command: list[str]) -> None:
     """Give way to the worker; its programs lie beside this interpreter, not always on the path."""
     os.execv(Path(sys.executable).parent / command[0], command)
+
+
+if __name__ == "__main__":
+    main()
