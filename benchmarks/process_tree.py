@@ -34,7 +34,7 @@ def _cpu_s_of_one(pid: int) -> float:
     return sum(int(field) for field in fields[11:15]) / TICKS_S
 
 
-def stop(process: subprocess.Popen[bytes], patience_s: float = 20) -> None:
+def stop(process: subprocess.Popen[bytes], patience_s: float = 5) -> None:
     """Ask to end; after the patience, kill the whole tree."""
     process.send_signal(signal.SIGTERM)
     try:

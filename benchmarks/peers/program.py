@@ -102,7 +102,8 @@ async def _paced(system: System, tasks: int, pause_us: int) -> list[int]:
 
 def _become(command: list[str]) -> None:
     """Give way to the worker; its programs lie beside this interpreter, not always on the path."""
-    os.execv(Path(sys.executable).parent / command[0], command)
+    program = str(Path(sys.executable).parent / command[0])
+    os.execv(program, [program, *command[1:]])
 
 
 if __name__ == "__main__":
