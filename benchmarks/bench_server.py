@@ -29,6 +29,15 @@ class Server:
         cpu = self.info("cpu")
         return float(cpu["used_cpu_user"]) + float(cpu["used_cpu_sys"])
 
+    def commands(self) -> int:
+        """All commands so far, those inside of scripts as well."""
+        return sum(int(stats["calls"]) for stats in self.info("commandstats").values())
+
+    def network_bytes(self) -> int:
+        """All bytes so far, in both directions."""
+        stats = self.info("stats")
+        return int(stats["total_net_input_bytes"]) + int(stats["total_net_output_bytes"])
+
     def succeeded(self, queue: str = "default") -> int:
         return int(self._link.command("HGET", f"dtq:stats:{queue}", "SUCCEEDED") or 0)
 
