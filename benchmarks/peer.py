@@ -104,7 +104,7 @@ class Peer:
             done = self.done()
             if done >= wanted:
                 return done, time.perf_counter()
-            time.sleep(0.002)
+            time.sleep(0.01)
         raise TimeoutError(f"{self.name}: {self.done()} of {wanted} ran; see {self.folder}")
 
     def _environment(self) -> dict[str, str]:
