@@ -11,6 +11,7 @@ import json
 import sys
 import tempfile
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -29,6 +30,9 @@ from side_by_side import HALF_LOAD, IDLE, one_round
 ROUNDS = 3
 RECOVERY = "recovery after SIGKILL, s"
 
+Figures = dict[str, dict[str, float]]
+"""Of each system, each measure."""
+
 
 class Findings:
     """What was measured of each system, round by round."""
@@ -44,7 +48,7 @@ class Findings:
         for name, taken in latencies.items():
             self.latencies[peer.name][name] += taken
 
-    def medians(self) -> dict[str, dict[str, float]]:
+    def medians(self) -> Figures:
         """The median of the rounds; latencies of all rounds count as one sample."""
         found = {}
         for name, measured in self.figures.items():
@@ -56,18 +60,21 @@ class Findings:
         return found
 
 
-def compare(server: Server, peers: list[Peer], rounds: int) -> Findings:
-    """Let the systems take turns, so that a slow minute of the machine meets all of them."""
+def compare(server: Server, peers: list[Peer], rounds: int) -> Iterator[Figures]:
+    """Let the systems take turns, so that a slow minute of the machine meets all of them.
+
+    Yields the medians after each round.
+    """
     findings = Findings()
     console = Console(stderr=True)
     for number in range(rounds):
         for peer in peers:
             console.print(f"round {number + 1} of {rounds}: {peer.name}", highlight=False)
             findings.add(peer, server)
-    return findings
+        yield findings.medians()
 
 
-def show(about: list[dict[str, Any]], figures: dict[str, dict[str, float]]) -> None:
+def show(about: list[dict[str, Any]], figures: Figures) -> None:
     """Print how each system was set up, and a table with a column for each."""
     console = Console(width=200)
     for system in about:
@@ -106,15 +113,20 @@ def main() -> None:
         server = Server(client)
         conditions = describe(server)
         peers = every_peer(redis.url, Path(folder), wanted)
-        figures = compare(server, peers, options.rounds).medians()
+        found = {"conditions": conditions, "systems": [peer.about for peer in peers]}
+        for figures in compare(server, peers, options.rounds):
+            found["figures"] = figures
+            _write(found, options.json)
     if not options.no_recovery:
         for name, taken in recovery.measure(options.redis_server, wanted).items():
             figures[name][RECOVERY] = taken
-    about = [peer.about for peer in peers]
-    show(about, figures)
-    if options.json:
-        found = {"conditions": conditions, "systems": about, "figures": figures}
-        options.json.write_text(json.dumps(found, indent=2, ensure_ascii=False) + "\n")
+        _write(found, options.json)
+    show(found["systems"], figures)
+
+
+def _write(found: dict[str, Any], path: Path | None) -> None:
+    if path:
+        path.write_text(json.dumps(found, indent=2, ensure_ascii=False) + "\n", "utf-8")
 
 
 if __name__ == "__main__":

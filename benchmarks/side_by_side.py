@@ -13,12 +13,12 @@ IDLE = "start latency idle"
 HALF_LOAD = "start latency at half load"
 BYTES = 50
 """Of arguments in each task."""
-SINGLE = 3_000
-MANY = 4_000
-MANY_OF = {"dtq": 50_000, "bullmq": 20_000, "rq": 1_500}
+SINGLE = 2_000
+MANY = 2_000
+MANY_OF = {"dtq": 50_000, "bullmq": 20_000, "rq": 1_000}
 """For some seconds of work, where the usual number is too few or takes too long."""
 IDLE_TASKS, IDLE_PAUSE_US = 300, 10_000
-HALF_LOAD_S = 4
+HALF_LOAD_S = 3
 HALF_LOAD_MOST = 20_000
 LATE_S = 30
 """So long are tasks waited for that were submitted at a pace the system should hold."""
