@@ -17,7 +17,7 @@ help:
 	@echo "make lint                style, types, import directions"
 	@echo "make docs                the page on commands, from the commands"
 	@echo "make bench               speed on this machine, beside its ceilings"
-	@echo "make bench-peers         the same measures of other task queues, which it installs, side by side"
+	@echo "make bench-peers         dtq beside other task queues, which it installs; writes into docs/performance.md"
 	@echo "make bench-check         fails when a task costs a fifth more than recorded"
 
 $(READY): pyproject.toml constraints.txt
@@ -54,7 +54,8 @@ bench: $(READY)
 	$(BIN)/python benchmarks/run.py
 
 bench-peers: $(READY) $(PEERS)/.venv-newest/ready $(PEERS)/.venv-older-client/ready $(PEERS)/node_modules
-	$(BIN)/python benchmarks/compare.py
+	$(BIN)/python benchmarks/compare.py --json docs/performance.json
+	$(BIN)/python benchmarks/report.py
 
 bench-check: $(READY)
 	$(BIN)/python benchmarks/check.py

@@ -1,10 +1,8 @@
-"""Write what ``compare.py --json`` found into the docs: the figures, a table, and plots."""
+"""Write what ``compare.py --json docs/performance.json`` found into the docs: tables and plots."""
 
 from __future__ import annotations
 
 import json
-import shutil
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -85,15 +83,13 @@ def draw(title: str, series: dict[str, str], figures: dict[str, dict[str, float]
 
 
 def main() -> None:
-    source = Path(sys.argv[1])
-    found = json.loads(source.read_text("utf-8"))
+    found = json.loads(FIGURES.read_text("utf-8"))
     for key, (title, series) in PLOTS.items():
         picture = draw(title, series, found["figures"])
         (DOCS / "images" / f"peers-{key}.svg").write_bytes(picture)
     before, _, rest = PAGE.read_text("utf-8").partition(BEGIN)
     _, _, after = rest.partition(END)
     PAGE.write_text(f"{before}{BEGIN}\n{section(found)}\n{END}{after}", "utf-8")
-    shutil.copyfile(source, FIGURES)
 
 
 if __name__ == "__main__":
