@@ -19,13 +19,15 @@ from peer import FIRST_TASK_S, Peer, every_peer
 PATIENCE_S = 330
 NEVER = float("inf")
 """Not within the patience."""
+NOT_STARTED_YET = "redis://127.0.0.1:1"
+"""Where nothing listens: describing a system needs a URL, but no server."""
 
 
 def measure(redis_server: str | None, wanted: set[str]) -> dict[str, float]:
     """Return, for each system, the seconds from the kill to the second start."""
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dtq-bench-")))
-        peers = every_peer("", folder, wanted)
+        peers = every_peer(NOT_STARTED_YET, folder, wanted)
         for peer in peers:
             options = {"redis_server": redis_server, "port": None}
             redis = start_temporary(folder / f"redis-{peer.key}", **options)

@@ -85,7 +85,7 @@ class Intake:
             await self._adopt_if_due()
             if self._reclaim_due:
                 await self._reclaim()
-            asked = self._slots.free
+            asked = min(self._slots.free, self._slots.share)
             if asked <= 0:
                 return 0
             reach("claim.before")

@@ -6,7 +6,14 @@ import asyncio
 
 
 class Slots:
-    """Counts places, and lets one loop wait for a free one."""
+    """Counts places, and lets one loop wait for a free one.
+
+    Attributes:
+        total: how many there are.
+        share: how many may be asked for at once. Half of them, so that Redis looks for the next
+            tasks while the worker runs the last ones: with all at once they would wait in turns.
+        free: how many more tasks may run now.
+    """
 
     def __init__(self, total: int) -> None:
         """Begin with all places free.
@@ -16,6 +23,7 @@ class Slots:
         """
         self.total = total
         self.free = total
+        self.share = max(1, total // 2)
         self._freed = asyncio.Event()
 
     def take(self, n: int) -> None:
