@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +39,9 @@ class Server:
         stats = self.info("stats")
         return int(stats["total_net_input_bytes"]) + int(stats["total_net_output_bytes"])
 
-    def succeeded(self, queue: str = "default") -> int:
-        return int(self._link.command("HGET", f"dtq:stats:{queue}", "SUCCEEDED") or 0)
+    def succeeded(self, queues: Sequence[str] = ("default",)) -> int:
+        counts = [("HGET", f"dtq:stats:{queue}", "SUCCEEDED") for queue in queues]
+        return sum(int(count or 0) for count in self._link.pipeline(counts))
 
 
 def describe(server: Server) -> dict[str, str]:

@@ -8,9 +8,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import process_tree
 from bench_server import Server
 from dtq import Client
 from workload import noop, started_ns
@@ -19,6 +20,8 @@ FIFTY_BYTES = "x" * 46
 """With the quotes and brackets around it, an argument of fifty bytes."""
 PAUSE_S = 0.01
 """Between two tasks, for everything to be idle again."""
+EVENTS = 12_000
+"""More than the stream of events keeps."""
 HERE = Path(__file__).parent
 
 
@@ -51,27 +54,34 @@ def bare_round_trips(client: Client, tasks: int) -> dict[str, float]:
 
 
 def memory(client: Client, server: Server, tasks: int) -> dict[str, float]:
-    """Bytes of Redis memory for a waiting task with fifty bytes of arguments; events are capped."""
+    """Bytes of Redis memory for a task with fifty bytes of arguments; events are capped."""
     server.empty()
-    client.submit_many(noop, [(FIFTY_BYTES,)] * 12_000)  # the stream of events is full by now
+    client.submit_many(noop, [(FIFTY_BYTES,)] * EVENTS)
+    _finish(client, server, EVENTS)  # the stream of events is full by now
     before = server.used_bytes()
     client.submit_many(noop, [(FIFTY_BYTES,)] * tasks)
-    return {"memory, bytes/waiting task": (server.used_bytes() - before) / tasks}
+    waiting = server.used_bytes()
+    _finish(client, server, EVENTS + tasks)
+    return {
+        "memory, bytes/waiting task": (waiting - before) / tasks,
+        "memory, bytes/finished task": (server.used_bytes() - before) / tasks,
+    }
+
+
+def _finish(client: Client, server: Server, tasks: int) -> None:
+    with worker(client):
+        _wait_until(server, tasks)
 
 
 def drain(client: Client, server: Server, tasks: int, label: str) -> dict[str, float]:
-    """How fast one worker process empties a queue: from a tenth of the tasks done to nine tenths.
-
-    Of a very long queue, as many are drained as of a short one.
-    """
+    """How fast one worker process empties a queue, from a tenth of the tasks to nine tenths."""
     server.empty()
     client.submit_many(noop, [(FIFTY_BYTES,)] * tasks)
-    measured = min(tasks, 50_000)
     with worker(client) as pid:
-        first = _wait_until(server, measured // 10)
-        cpu, redis_cpu = _cpu_s(pid), server.cpu_s()
-        last = _wait_until(server, measured * 9 // 10)
-        cpu, redis_cpu = _cpu_s(pid) - cpu, server.cpu_s() - redis_cpu
+        first = _wait_until(server, tasks // 10)
+        cpu, redis_cpu = process_tree.cpu_s(pid), server.cpu_s()
+        last = _wait_until(server, tasks * 9 // 10)
+        cpu, redis_cpu = process_tree.cpu_s(pid) - cpu, server.cpu_s() - redis_cpu
     done = last[0] - first[0]
     return {
         f"drain of {label}, tasks/s": done / (last[1] - first[1]),
@@ -114,26 +124,26 @@ def environment_of(client: Client) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def worker(client: Client) -> Iterator[int]:
-    """One supervised worker process; yields the process id of the child."""
-    command = [sys.executable, "-m", "dtq_cli.main", "worker", "workload", "-p", "1"]
+def worker(client: Client, processes: int = 1, queues: Sequence[str] = ()) -> Iterator[int]:
+    """A supervised worker, all of whose processes are up; yields the id of the supervisor."""
+    command = [sys.executable, "-m", "dtq_cli.main", "worker", "workload", "-p", str(processes)]
+    for queue in queues:
+        command += ["--queue", queue]
     process = subprocess.Popen(command, env=environment_of(client), cwd=HERE)
     try:
-        yield _child_pid(client)
+        _wait_for_workers(client, processes)
+        yield process.pid
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(60)
 
 
-def _child_pid(client: Client) -> int:
+def _wait_for_workers(client: Client, wanted: int) -> None:
     end = time.monotonic() + 30
-    while time.monotonic() < end:
-        for name in client.store.link.command("ZRANGE", "dtq:workers", 0, -1):
-            pid = client.store.link.command("HGET", f"dtq:worker:{name.decode()}", "pid")
-            if pid:
-                return int(pid)
+    while client.store.link.command("ZCARD", "dtq:workers") < wanted:
+        if time.monotonic() > end:
+            raise TimeoutError(f"{wanted} workers did not come up within 30 s")
         time.sleep(0.005)
-    raise TimeoutError("the worker did not come up within 30 s")
 
 
 def _wait_until(server: Server, wanted: int) -> tuple[int, float]:
@@ -145,8 +155,3 @@ def _wait_until(server: Server, wanted: int) -> tuple[int, float]:
             return done, time.perf_counter()
         time.sleep(0.01)
     raise TimeoutError(f"{wanted} tasks were not done within 120 s")
-
-
-def _cpu_s(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
