@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from functools import lru_cache, partial
 from reprlib import repr as shortened
 from typing import Any, TypeVar
 
@@ -22,7 +23,7 @@ from dtq_core.errors import (
     TaskFailedError,
 )
 from dtq_core.keyspace import Partitions
-from dtq_core.limits import MAX_ERROR_BYTES, check_size
+from dtq_core.limits import MAX_ERROR_BYTES, check_name, check_size
 from dtq_core.reads import Outcome
 from dtq_core.record import BY_CLIENT, KeyUse, Options, Submission, SubmissionForm
 from dtq_core.scripts import Code
@@ -33,6 +34,10 @@ from dtq_tasks import Task, TaskWithOptions
 R = TypeVar("R")
 AnyTask = Task[..., R] | TaskWithOptions[..., R]
 Arguments = Sequence[Any] | Mapping[str, Any]
+
+
+_SHARED_FORMS = 256
+"""So many kinds of tasks, by name and options, are checked and encoded once."""
 
 
 class CancelAnswer(StrEnum):
@@ -64,6 +69,7 @@ class Requests:
         """Take the settings of this process and the partitions to choose from."""
         self._settings = settings
         self._partitions = partitions
+        self._shared_form = lru_cache(_SHARED_FORMS)(partial(SubmissionForm, settings=settings))
 
     def of_task(
         self, task: AnyTask[R], args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -131,7 +137,11 @@ class Requests:
                 yield index, batch
 
     def _form(self, name: str, options: Options, key_use: KeyUse = BY_CLIENT) -> SubmissionForm:
-        return SubmissionForm(name, options, self._settings, key_use=key_use)
+        if options.idempotency_key is not None or type(options) is not Options:
+            # A key belongs to one task; and what is more than options may hold its arguments.
+            return SubmissionForm(name, options, self._settings, key_use=key_use)
+        check_name("task name", name)  # first: what is no name need not be hashable
+        return self._shared_form(name, options)
 
     def _submission(self, form: SubmissionForm, payload: bytes) -> Submission:
         return form.submission(self._partitions.new_id(form.idempotency_key), payload)
