@@ -2,7 +2,7 @@
 
 bare streams   XADD, XREADGROUP and XACK in pipelines: no record, no result, nothing kept
 same writes    what dtq writes for a task that succeeds, in batched scripts with no checks, and no
-               handlers: status, attempt, result, event, acknowledgement
+               handlers: status and attempt in the record, result, event, acknowledgement
 hand-over      a token pushed by one process and waited for by another, which then calls a script
                that does nothing: the way of a task to an idle worker, without the task
 """
@@ -49,18 +49,14 @@ return answer
 
 _FINISH = """
 local P, NOW, DAY, entries = KEYS[1], 1796125641346, 86400000, {}
-local ATTEMPT = '{"attempt":1,"lease":1,"worker":"w","started_ms":1796125641346,'
-  .. '"ended_ms":1796125641346,"outcome":"succeeded"}'
 for i = 1, #ARGV, 2 do
   local id = ARGV[i + 1]
   entries[#entries + 1] = ARGV[i]
-  redis.call('RPUSH', P .. ':attempts:' .. id, ATTEMPT)
   redis.call('HSET', P .. ':task:' .. id, 'status', 'SUCCEEDED', 'finished_ms', NOW)
   redis.call('SET', P .. ':result:' .. id, 'null', 'PX', DAY)
   redis.call('XADD', P .. ':e', 'MAXLEN', '~', 10000, '*',
     'type', 'TASK_SUCCEEDED', 'id', id, 'queue', 'default', 'attempt', 1)
   redis.call('PEXPIRE', P .. ':task:' .. id, DAY)
-  redis.call('PEXPIRE', P .. ':attempts:' .. id, DAY)
 end
 redis.call('XACK', P .. ':s', 'workers', unpack(entries))
 redis.call('XDEL', P .. ':s', unpack(entries))

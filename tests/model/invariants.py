@@ -114,7 +114,7 @@ def _wrong_counts(task_id: str, record: Record, memory: Memory) -> Iterator[str]
     ended = range(attempt - 1, attempt)
     if record.status in (Status.CANCELLED, Status.EXPIRED):
         ended = range(attempt - 1, attempt + 1)
-    elif record.status == Status.RETRYING or record.status in TERMINAL:
+    elif record.status == Status.RETRYING or record.status in TERMINAL - {Status.SUCCEEDED}:
         ended = range(attempt, attempt + 1)
     if record.attempts not in ended:
         yield f"{task_id} is {record.status} at {attempt}, {record.attempts} ended attempts"

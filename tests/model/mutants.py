@@ -186,9 +186,9 @@ MUTANTS = (
     Mutant(
         "ACK before the hash",
         "finish",
-        """  local rest = '"outcome":"' .. outcome .. '"'\n""",
+        "  if outcome ~= 'succeeded' and not record_attempt_end(",
         f"{_ACK}  if true then return {{OK, task.status}} end\n"
-        """  local rest = '"outcome":"' .. outcome .. '"'\n""",
+        "  if outcome ~= 'succeeded' and not record_attempt_end(",
         "t0 is RUNNING, without an entry",
     ),
     Mutant(

@@ -197,7 +197,7 @@ MOVES = [
         (S.RUNNING, "reclaim", S.CANCELLED, _to_be_stopped, _reclaim,
          "task attempts stream stats events idem"),
         (S.RUNNING, "finish", S.SUCCEEDED, _held_by_w1, _succeed,
-         "task attempts result stream stats events idem"),
+         "task result stream stats events idem"),
         (S.RUNNING, "finish", S.RETRYING, _held_by_w1, _retry,
          "task attempts retry expiry stream stats events"),
         (S.RUNNING, "finish", S.DEAD_LETTERED, _held_by_w1, _fail,

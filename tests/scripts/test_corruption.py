@@ -343,19 +343,27 @@ def test_each_item_of_a_batch_is_answered_for_itself(table: Table) -> None:
     assert codes == [Code.UNKNOWN, Code.CORRUPT, Code.REQUESTED, Code.OK]
 
 
-def test_a_foreign_list_of_attempts_refuses_the_finish_and_ends_at_the_reclaim(
+def test_a_foreign_list_of_attempts_refuses_a_failure_and_ends_at_the_reclaim(
     table: Table,
 ) -> None:
     task_id = table.submit()
     claim = table.claim()
-    _make_foreign(table, table.keys.attempts(task_id))
-    table.redis("DEL", table.keys.attempts(task_id))
     table.redis("SET", table.keys.attempts(task_id), "foreign")
     before = table.snapshot()
-    assert table.succeed(claim).code is Code.CORRUPT
+    assert table.fail(claim).code is Code.CORRUPT
+    assert table.retry(claim, LONG_MS).code is Code.CORRUPT
     assert table.snapshot() == before
     table.reclaim("w2", idle_ms=0)
     assert table.status(task_id) is Status.DEAD_LETTERED
+
+
+def test_a_foreign_list_of_attempts_is_left_alone_by_a_success(table: Table) -> None:
+    task_id = table.submit()
+    claim = table.claim()
+    table.redis("SET", table.keys.attempts(task_id), "foreign")
+    assert table.succeed(claim).code is Code.OK
+    assert table.status(task_id) is Status.SUCCEEDED
+    assert table.redis("GET", table.keys.attempts(task_id)) == b"foreign"
 
 
 def test_a_foreign_idempotency_record_refuses_that_submission_alone(table: Table) -> None:

@@ -38,7 +38,8 @@ def _stop(table: Table, claim: Claim) -> object:
 OUTCOMES: dict[str, tuple[Callable[[Table, Claim], object], list[str]]] = {
     "success": (
         lambda table, claim: table.succeed(claim),
-        ["attempt", "hash", "result", "event", "idempotency", "ack", "delete"],
+        # The hash says how the attempt ended, in one command with the status.
+        ["hash", "result", "event", "idempotency", "ack", "delete"],
     ),
     "retry": (
         lambda table, claim: table.retry(claim, LONG_MS),

@@ -31,7 +31,10 @@ def _submit(store: Store, **options: object) -> str:
 
 @pytest.fixture
 def done(store: Store, hand: Hand) -> str:
+    """A task that succeeded at its second attempt, so that all keys of a task are there."""
     task_id = _submit(store, idempotency_key="k")
+    hand.retry(hand.claim()[0], 0)
+    store.run(store.calls[0].promote("retry"))
     hand.run_all(1)
     return task_id
 

@@ -164,10 +164,10 @@ async def test_an_outcome_that_cannot_be_stored_is_not_run_over_and_over(stage: 
     runs = 0
 
     @stage.task(max_attempts=5)
-    async def handler() -> str:
+    async def handler() -> None:
         nonlocal runs
         runs += 1
-        return "done"
+        raise ValueError("no")
 
     async with stage.worker(visibility_timeout=0.6):
         handle = await stage.client.submit(handler.options(delay=0.1))

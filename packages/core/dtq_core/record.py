@@ -11,7 +11,7 @@ Attempt        one ended attempt
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -313,7 +313,8 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         attempt: its number, from 1.
         lease: the lease it ran under.
         worker: who ran it.
-        outcome: ``succeeded``, ``retry``, ``failed``, ``cancelled`` or ``crashed``.
+        outcome: ``succeeded``, ``retry``, ``failed``, ``cancelled``, ``crashed``, or
+            ``unreadable`` where its item in the list is not ours.
         started_at: RFC 3339, Redis time.
         ended_at: RFC 3339, Redis time.
         error: ``type``, ``message`` and ``traceback`` where it did not succeed.
@@ -357,6 +358,25 @@ def decode_attempt(text: bytes) -> Attempt:
         started_at=None if stored.started_ms is None else rfc3339(stored.started_ms),
         ended_at=rfc3339(stored.ended_ms),
         error=stored.error,
+    )
+
+
+SUCCESS_FIELDS = ("status", "attempt", "lease", "worker", "started_ms", "finished_ms")
+"""The fields of a record that say how a successful attempt went: the last one, in no list."""
+
+
+def decode_success(values: list[bytes | None]) -> Attempt | None:
+    """Decode the ``SUCCESS_FIELDS`` of a record; None unless its task has succeeded."""
+    record = _texts(SUCCESS_FIELDS, values)
+    if record.get("status") != Status.SUCCEEDED:
+        return None
+    return Attempt(
+        attempt=_int(record, "attempt"),
+        lease=_int(record, "lease"),
+        worker=record.get("worker", ""),
+        outcome="succeeded",
+        started_at=_time(record, "started_ms"),
+        ended_at=_time(record, "finished_ms"),
     )
 
 
@@ -422,11 +442,7 @@ def decode_info(task_id: str, values: list[bytes | None]) -> TaskInfo | None:
         None where there is no record. Whatever else the record holds, there is an answer: a part
         that cannot be read is left out, so that one bad record never breaks a list.
     """
-    record = {
-        name: value.decode("utf-8", "replace")
-        for name, value in zip(INFO_FIELDS, values, strict=True)
-        if value is not None
-    }
+    record = _texts(INFO_FIELDS, values)
     if record.get("status") not in Status.__members__:
         return None
     status = Status(record["status"])
@@ -453,6 +469,15 @@ def decode_info(task_id: str, values: list[bytes | None]) -> TaskInfo | None:
         releases=_int(record, "releases"),
         requeues=_int(record, "requeues"),
     )
+
+
+def _texts(names: Sequence[str], values: list[bytes | None]) -> dict[str, str]:
+    """The fields that a record has, as text."""
+    return {
+        name: value.decode("utf-8", "replace")
+        for name, value in zip(names, values, strict=True)
+        if value is not None
+    }
 
 
 def _given_key(stored: str | None) -> str | None:

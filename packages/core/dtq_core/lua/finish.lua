@@ -26,10 +26,11 @@ local function finish(id, lease, outcome, body, reason, delay, result_ttl)
 
   -- Asked to cancel, a task that did not succeed is not tried again.
   if task.cancel_requested and outcome ~= 'succeeded' then outcome = 'cancelled' end
-  local rest = '"outcome":"' .. outcome .. '"'
-  if outcome ~= 'succeeded' then rest = rest .. ',"error":' .. body end
-  if not record_attempt_end(task, rest .. '}') then return {CORRUPT, task.status} end
+  if outcome ~= 'succeeded' and not record_attempt_end(task, '"outcome":"' .. outcome .. '","error":' .. body .. '}') then
+    return {CORRUPT, task.status}
+  end
   if outcome == 'succeeded' then
+    -- A success is the last attempt there is. Its end is in the record, in one write with the status.
     end_task(task, 'SUCCEEDED', nil, body, result_ttl)
   elseif outcome == 'retry' then
     schedule_retry(task, reason, delay)

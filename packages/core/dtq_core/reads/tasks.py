@@ -9,12 +9,14 @@ from dtq_core.keyspace import Keyspace
 from dtq_core.reads.base import Page, Read
 from dtq_core.record import (
     INFO_FIELDS,
+    SUCCESS_FIELDS,
     Attempt,
     Payload,
     TaskInfo,
     decode_attempt,
     decode_info,
     decode_payload,
+    decode_success,
 )
 from dtq_core.replies import to_text
 
@@ -50,10 +52,18 @@ def attempts(keys: Keyspace, task_id: str) -> Read[list[Attempt] | None]:
     """The ended attempts of a task; None where there is no such task."""
 
     def decode(replies: list[Any]) -> list[Attempt] | None:
-        texts, there = replies
-        return [decode_attempt(text) for text in texts] if texts or there else None
+        texts, record = replies
+        if not texts and all(value is None for value in record):
+            return None
+        ended = [decode_attempt(text) for text in texts]
+        success = decode_success(record)
+        return ended if success is None else [*ended, success]
 
-    return Read([("LRANGE", keys.attempts(task_id), 0, -1), ("EXISTS", keys.task(task_id))], decode)
+    commands = [
+        ("LRANGE", keys.attempts(task_id), 0, -1),
+        ("HMGET", keys.task(task_id), *SUCCESS_FIELDS),
+    ]
+    return Read(commands, decode)
 
 
 def tasks(keys: Keyspace, task_ids: Sequence[str]) -> Read[list[TaskInfo]]:

@@ -16,12 +16,15 @@ local function end_idempotency(task, state)
   redis.call('PEXPIRE', key, values[2] and is_number(values[2]) and values[2] or DEFAULT_RETENTION_MS)
 end
 
+-- Whether attempts may be listed: a success at the first attempt has none.
+local function has_list(task) return task.status ~= 'SUCCEEDED' or task.requeues or tonumber(task.attempt) > 1 end
+
 -- A dead-lettered task stays until it is requeued or purged.
 local function start_retention(task, at_least_ms)
   if task.status == 'DEAD_LETTERED' then return end
   local retention = math.max(task.retention_ms or DEFAULT_RETENTION_MS, at_least_ms or 0)
   redis.call('PEXPIRE', task_key(task.id), retention)
-  redis.call('PEXPIRE', attempts_key(task.id), retention)
+  if has_list(task) then redis.call('PEXPIRE', attempts_key(task.id), retention) end
 end
 
 local function post_letter(task, reason)
