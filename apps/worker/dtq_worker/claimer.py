@@ -1,7 +1,11 @@
 """The claimer: keeps the free slots filled, and waits on the wake-up tokens while nothing is there.
 
-It never blocks in XREADGROUP: that would take more than there are slots, and when interrupted
-leave entries that nobody saw. A token is a hint; one that is lost costs one block time-out.
+It never blocks in XREADGROUP: that would take more than there are slots, and leave stale entries
+in hand. A token is a hint; one that is lost costs one block time-out.
+
+With one partition the claim is sent right behind the command that waits for the token, and an idle
+worker has a task one round trip earlier. With several, the slots that each waiting claim keeps
+would be missing to the others.
 """
 
 from __future__ import annotations
@@ -12,6 +16,7 @@ from collections.abc import Sequence
 
 import structlog
 
+from dtq_core.calls import is_overdue
 from dtq_core.errors import DtqError
 from dtq_core.failpoints import reach
 from dtq_core.keyspace import Keyspace
@@ -36,6 +41,8 @@ class Claimer:
         queues: Sequence[str],
         intake: Intake,
         slots: Slots,
+        *,
+        alone: bool,
     ) -> None:
         """Set up.
 
@@ -45,22 +52,27 @@ class Claimer:
             queues: what to serve.
             intake: takes the tasks.
             slots: the free places.
+            alone: whether no other partition's claimer shares them.
         """
         self._waiter = waiter
         self._wake_keys = [keys.wake(queue) for queue in queues]
         self._intake = intake
         self._slots = slots
+        self._alone = alone
+        # A reply for which the claims may have waited too long would have to be verified.
+        self._block_s = min(BLOCK_S, waiter.settings.visibility_timeout / 6)
         self._has_token = False
 
     async def run(self) -> None:
         """Claim until cancelled."""
         outage = Outage(_log, "nothing can be claimed", "tasks are claimed again")
+        left = 0
         while True:
             try:
                 await self._slots.some_free()
-                if await self._intake.claim() > 0 and self._slots.free > 0:
-                    await self._wait()
+                left = await (self._wait() if left > 0 else self._intake.claim())
             except DtqError as error:
+                left = 0
                 await asyncio.sleep(outage.met(error))
             else:
                 outage.over()
@@ -75,11 +87,21 @@ class Claimer:
         with contextlib.suppress(DtqError):
             await self._waiter.link.pipeline(commands)
 
-    async def _wait(self) -> None:
-        """Wait for a token; one for an overdue entry leads to a reclaim."""
+    async def _wait(self) -> int:
+        """Wait for a token; one for an overdue entry leads to a reclaim.
+
+        Returns:
+            How many more could have been taken, as :meth:`Intake.claim`; 0 if it is to be seen.
+        """
+        wait: tuple[str | float, ...] = ("BLPOP", *self._wake_keys, self._block_s)
+        left, token = 0, None
         self._has_token = True
-        token = await self._waiter.link.raw("BLPOP", *self._wake_keys, BLOCK_S)
+        if self._alone:
+            left = await self._intake.claim_once_woken(self._waiter, wait)
+        else:
+            token = await self._waiter.link.raw(*wait)
         self._has_token = False
         reach("wake.after")
-        if token is not None and token[1] == b"o":
+        if is_overdue(token):
             await self._intake.reclaim()
+        return left

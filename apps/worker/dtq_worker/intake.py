@@ -1,7 +1,8 @@
 """How tasks come into a worker's hands: one partition's claims, reclaims and adoptions.
 
-They happen one at a time. So whatever is pending for this worker and not in hand, while none of
-them is under way, was given to it in a reply that it never saw; ``adopt`` takes that up.
+They happen one at a time, a claim that waits for something to come among them. So whatever is
+pending for this worker and not in hand, while none of them is under way, was given to it in a reply
+that it never saw; ``adopt`` takes that up.
 """
 
 from __future__ import annotations
@@ -22,6 +23,10 @@ from dtq_worker.leases import LeaseKeeper
 from dtq_worker.slots import Slots
 
 _log = structlog.get_logger("dtq.intake")
+
+_WOKEN = 8
+"""Asked for at most by a claim that waits: as many as it reads in one step. A worker that is frozen
+meanwhile holds no more than these."""
 
 
 class Intake:
@@ -65,6 +70,7 @@ class Intake:
         self._lock = asyncio.Lock()
         self._open = asyncio.Event()
         self._open.set()
+        self._waits = False
         self._unsure = False
         self._reclaim_due = False
         self._adopted_s = mono_s()
@@ -80,17 +86,35 @@ class Intake:
         Raises:
             RedisError: if Redis cannot answer; what it may have given is adopted later.
         """
+        return await self._claim(self._store, self._slots.share)
+
+    async def claim_once_woken(self, waiter: AsyncStore, wait: Sequence[str | float]) -> int:
+        """Wait for a wake-up token, and claim in the same round trip, as :meth:`claim`.
+
+        The slots asked for stay taken meanwhile.
+
+        Args:
+            waiter: connections that may block.
+            wait: the command that waits.
+        """
+        self._waits = True
+        try:
+            return await self._claim(waiter, min(_WOKEN, self._slots.share), wait)
+        finally:
+            self._waits = False
+
+    async def _claim(self, store: AsyncStore, most: int, wait: Sequence[str | float] = ()) -> int:
         await self._open.wait()
         async with self._lock:
             await self._adopt_if_due()
             if self._reclaim_due:
                 await self._reclaim()
-            asked = min(self._slots.free, self._slots.share)
+            asked = min(self._slots.free, most)
             if asked <= 0:
                 return 0
             reach("claim.before")
-            call = self._calls.claim(self._worker, asked, self._order.next())
-            taken = await self._take(call, asked)
+            call = self._calls.claim(self._worker, asked, self._order.next(), wait)
+            taken = await self._take(call, asked, store)
             reach("claim.after")
             if taken.overdue:
                 await self._reclaim()
@@ -112,9 +136,10 @@ class Intake:
         self._open.clear()
 
     async def quiet(self) -> None:
-        """Wait until no call is under way."""
-        async with self._lock:
-            pass
+        """Wait until no call is under way; one that waits for a token is to be cancelled."""
+        if not self._waits:
+            async with self._lock:
+                pass
 
     async def adopt_unseen(self) -> None:
         """Take up what came in a reply that was lost, to be given back. Errors as :meth:`claim`."""
@@ -149,15 +174,16 @@ class Intake:
         reach("adopt.before")
         await self._take(self._calls.adopt(self._worker, known, self._order.plain()), 0)
         reach("adopt.after")
+        self._waits = False
         self._unsure = False
         self._adopted_s = mono_s()
 
-    async def _take(self, call: Call[Taken], asked: int) -> Taken:
+    async def _take(self, call: Call[Taken], asked: int, store: AsyncStore | None = None) -> Taken:
         """Run a call; the slots that it asks for are taken meanwhile, as partitions share them."""
         sent_s = mono_s()
         self._slots.take(asked)
         try:
-            taken = await self._store.run(call)
+            taken = await (store or self._store).run(call)
         except BaseException:  # cancelled as well: the reply is lost
             self._unsure = True
             self._slots.give(asked)

@@ -205,7 +205,16 @@ class Worker:
                 self._on_suspects,
             )
             self._intakes.append(intake)
-            self._claimers.append(Claimer(self._waiter, keys, self.queues, intake, self._slots))
+            self._claimers.append(
+                Claimer(
+                    self._waiter,
+                    keys,
+                    self.queues,
+                    intake,
+                    self._slots,
+                    alone=len(self._store.calls) == 1,
+                )
+            )
 
     def _start_taking(self) -> list[asyncio.Task[None]]:
         if self._suspects is Suspects.ONLY:

@@ -88,8 +88,9 @@ class Call(Generic[T]):
         args: its ARGV.
         decode: makes the result of the raw reply.
         repeatable: whether it may be sent again when its reply was lost.
-        after: commands that are sent right behind it on its connection; with any, ``decode`` takes
-            the list of all replies, in which an error of a command behind it is a value.
+        before: commands that are sent right ahead of it on its connection.
+        after: commands that are sent right behind it. With any of either, ``decode`` takes the list
+            of all replies, in which an error of a command behind it is a value.
         task_ids: what it submits, for the error that says that it may have arrived.
     """
 
@@ -98,6 +99,7 @@ class Call(Generic[T]):
     args: Sequence[Arg]
     decode: Callable[[Any], T]
     repeatable: bool = True
+    before: Sequence[Sequence[Any]] = ()
     after: Sequence[Sequence[Any]] = ()
     task_ids: tuple[str, ...] = ()
 
@@ -153,7 +155,7 @@ class Taken(NamedTuple):
         absorbed: stale entries that were dropped.
         corrupt: records or bands that hold something foreign.
         cursors: of reclaim, where the next pass of each band begins.
-        overdue: of claim, that nothing was taken, since what a dead worker left comes first.
+        overdue: of claim, that what a dead worker left comes next.
         suspects: of reclaim, that tasks wait for a process of their own.
     """
 
@@ -271,6 +273,17 @@ def _claimed(reply: Any) -> Taken:
     return Taken([_claim(fields) for fields in tasks], absorbed, corrupt, [], bool(overdue))
 
 
+def _claimed_woken(replies: Any) -> Taken:
+    token, reply = replies
+    taken = _claimed(reply)
+    return taken._replace(overdue=taken.overdue or is_overdue(token))
+
+
+def is_overdue(token: Any) -> bool:
+    """Whether what BLPOP returned tells of an overdue entry."""
+    return token is not None and token[1] == b"o"
+
+
 def _verified(reply: Any) -> Verified:
     findings, tasks = reply
     return Verified(
@@ -329,10 +342,20 @@ class Calls:
         after = confirmation.commands(Keyspace(self._prefix))
         return replace(call, decode=partial(_confirmed, confirmation), after=after)
 
-    def claim(self, worker: str, slots: int, bands: Sequence[Band]) -> Call[Taken]:
-        """QUEUED → RUNNING, for at most ``slots`` tasks, bands in the order given."""
+    def claim(
+        self, worker: str, slots: int, bands: Sequence[Band], wait: Sequence[Any] = ()
+    ) -> Call[Taken]:
+        """QUEUED → RUNNING, for at most ``slots`` tasks, bands in the order given.
+
+        Args:
+            worker: who claims.
+            slots: for how many tasks.
+            bands: what to read.
+            wait: a command that waits for a wake-up token and is sent ahead; none to claim now.
+        """
         args: list[Arg] = [self._cap, worker, min(slots, MAX_BATCH_TASKS), MAX_CLAIM_BYTES]
-        return Call(self._prefix, CLAIM, args + _flat(bands), _claimed, repeatable=False)
+        call = Call(self._prefix, CLAIM, args + _flat(bands), _claimed, repeatable=False)
+        return replace(call, before=(wait,), decode=_claimed_woken) if wait else call
 
     def reclaim(
         self,

@@ -189,10 +189,11 @@ def _checked(replies: list[Any]) -> list[Any]:
     return [None if isinstance(reply, Exception) else reply for reply in replies]
 
 
-def _raised_first(replies: list[Any]) -> list[Any]:
-    """Replies of which the first is no error."""
-    if isinstance(replies[0], Exception):
-        raise replies[0]
+def _raised(replies: list[Any], decisive: int) -> list[Any]:
+    """Replies of which so many at the beginning are no errors."""
+    for reply in replies[:decisive]:
+        if isinstance(reply, Exception):
+            raise reply
     return replies
 
 
@@ -309,10 +310,11 @@ class Link:
             self._free.append(connection)
             return reply
 
-    def burst(self, commands: Sequence[Sequence[Any]]) -> list[Any]:
+    def burst(self, commands: Sequence[Sequence[Any]], decisive: int = 1) -> list[Any]:
         """Run commands in one round trip on one connection, the short way.
 
-        The first one's error is raised, as by :meth:`command`; an error of another is its reply.
+        The errors of so many at the beginning are raised, as by :meth:`command`; an error of
+        another is its reply.
         """
         with self._translated() as progress:
             connection = self._open(progress)
@@ -328,13 +330,14 @@ class Link:
                 connection.disconnect()
                 raise
             self._free.append(connection)
-            return _raised_first(replies)
+            return _raised(replies, decisive)
 
     def script(
         self,
         script: Script,
         prefix: str,
         args: Sequence[Any],
+        before: Sequence[Sequence[Any]] = (),
         after: Sequence[Sequence[Any]] = (),
     ) -> Any:
         """Run a script on the partition of a prefix; it is loaded where it is not known.
@@ -343,20 +346,29 @@ class Link:
             script: what runs.
             prefix: its KEYS[1].
             args: its ARGV.
-            after: commands to send behind it on its connection; with any, the list of all replies
-                is returned, as by :meth:`burst`.
+            before: commands to send ahead of it on its connection; they are sent once more where
+                the script was not known.
+            after: commands to send behind it. With any of either, the list of all replies is
+                returned, as by :meth:`burst`; the errors of those behind it are not raised.
         """
         try:
-            return self._script("EVALSHA", script.sha, prefix, args, after)
+            return self._script("EVALSHA", script.sha, prefix, args, before, after)
         except ScriptUnknownError:
-            return self._script("EVAL", script.text, prefix, args, after)
+            return self._script("EVAL", script.text, prefix, args, before, after)
 
     def _script(
-        self, how: str, what: str, prefix: str, args: Sequence[Any], after: Sequence[Sequence[Any]]
+        self,
+        how: str,
+        what: str,
+        prefix: str,
+        args: Sequence[Any],
+        before: Sequence[Sequence[Any]],
+        after: Sequence[Sequence[Any]],
     ) -> Any:
-        if after:
-            return self.burst([(how, what, 1, prefix, *args), *after])
-        return self.raw(how, what, 1, prefix, *args)
+        command = (how, what, 1, prefix, *args)
+        if before or after:
+            return self.burst([*before, command, *after], decisive=len(before) + 1)
+        return self.raw(*command)
 
     def _open(self, progress: _Progress) -> Any:
         """Return a connection that nobody uses, connected."""
@@ -470,7 +482,7 @@ class AsyncLink:
             self._free.append(connection)
             return reply
 
-    async def burst(self, commands: Sequence[Sequence[Any]]) -> list[Any]:
+    async def burst(self, commands: Sequence[Sequence[Any]], decisive: int = 1) -> list[Any]:
         """Run commands in one round trip on one connection, as :meth:`Link.burst`."""
         async with self._translated() as progress:
             connection = await self._open(progress)
@@ -487,27 +499,35 @@ class AsyncLink:
                 await connection.disconnect(nowait=True)
                 raise
             self._free.append(connection)
-            return _raised_first(replies)
+            return _raised(replies, decisive)
 
     async def script(
         self,
         script: Script,
         prefix: str,
         args: Sequence[Any],
+        before: Sequence[Sequence[Any]] = (),
         after: Sequence[Sequence[Any]] = (),
     ) -> Any:
         """Run a script on the partition of a prefix, as :meth:`Link.script`."""
         try:
-            return await self._script("EVALSHA", script.sha, prefix, args, after)
+            return await self._script("EVALSHA", script.sha, prefix, args, before, after)
         except ScriptUnknownError:
-            return await self._script("EVAL", script.text, prefix, args, after)
+            return await self._script("EVAL", script.text, prefix, args, before, after)
 
     async def _script(
-        self, how: str, what: str, prefix: str, args: Sequence[Any], after: Sequence[Sequence[Any]]
+        self,
+        how: str,
+        what: str,
+        prefix: str,
+        args: Sequence[Any],
+        before: Sequence[Sequence[Any]],
+        after: Sequence[Sequence[Any]],
     ) -> Any:
-        if after:
-            return await self.burst([(how, what, 1, prefix, *args), *after])
-        return await self.raw(how, what, 1, prefix, *args)
+        command = (how, what, 1, prefix, *args)
+        if before or after:
+            return await self.burst([*before, command, *after], decisive=len(before) + 1)
+        return await self.raw(*command)
 
     async def _open(self, progress: _Progress) -> Any:
         """Return a connection that nobody uses, connected."""

@@ -135,7 +135,7 @@ class Store(_Deployment):
         link = self._patient if call.after else self.link
         while True:
             try:
-                reply = link.script(call.script, call.prefix, call.args, call.after)
+                reply = link.script(call.script, call.prefix, call.args, call.before, call.after)
             except RedisError as error:
                 final = doubt.final(error)
                 pause = next(pauses, None) if isinstance(error, RedisUnavailableError) else None
@@ -236,7 +236,9 @@ class AsyncStore(_Deployment):
         link = self._patient if call.after else self.link
         while True:
             try:
-                reply = await link.script(call.script, call.prefix, call.args, call.after)
+                reply = await link.script(
+                    call.script, call.prefix, call.args, call.before, call.after
+                )
             except RedisError as error:
                 final = doubt.final(error)
                 pause = next(pauses, None) if isinstance(error, RedisUnavailableError) else None
