@@ -47,8 +47,8 @@ def measure(
 ) -> dict[str, float]:
     """Run every measure; ``scale`` shortens it for a quick look."""
 
-    def scaled(tasks: int) -> int:
-        return max(1_000, int(tasks * scale))
+    def scaled(tasks: int, least: int = 1_000) -> int:
+        return max(least, int(tasks * scale))
 
     figures: dict[str, float] = {}
     figures |= ceilings.bare_streams(client, server, scaled(50_000))
@@ -64,7 +64,7 @@ def measure(
     figures |= measures.drain(client, server, tasks, f"{tasks:,}")
     figures |= measures.start_latency(client, server, scaled(1_000))
     figures |= due.lateness(client, server, scaled(1_000))
-    figures |= due.promotion(client, server, scaled(100_000))
+    figures |= due.promotion(client, server, scaled(100_000, least=20_000))
     figures |= growth.measure(client, server, redis_server, scale)
     return figures
 

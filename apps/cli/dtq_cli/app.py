@@ -223,6 +223,12 @@ COMMANDS = (
         "Make an API key good for nothing.",
     ),
     Entry(
+        "doctor",
+        _OPERATE,
+        "dtq_cli.commands.doctor:doctor",
+        "Check that this Redis is fit: persistence, memory, speed, rights, who works on it.",
+    ),
+    Entry(
         "verify",
         _OPERATE,
         "dtq_cli.commands.verify:verify_all",

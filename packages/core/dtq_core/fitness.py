@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from dtq_core.errors import RedisUnfitError
@@ -43,6 +44,12 @@ def check_layout(partitions: Partitions, recorded: bytes | None) -> None:
         )
 
 
+def version_of(info: Mapping[str, Any]) -> tuple[int, int] | None:
+    """Return the major and minor version that INFO tells of; None where it tells of none."""
+    numbers = re.match(r"(\d+)\.(\d+)", str(info.get("redis_version", "")))
+    return (int(numbers[1]), int(numbers[2])) if numbers else None
+
+
 def check_server(info: dict[str, Any], *, eviction_matters: bool) -> None:
     """Check what INFO says. What it does not say, because a right is missing, is not checked.
 
@@ -53,11 +60,11 @@ def check_server(info: dict[str, Any], *, eviction_matters: bool) -> None:
     Raises:
         RedisUnfitError: if the server is too old, or may throw tasks away.
     """
-    version = str(info.get("redis_version", ""))
-    numbers = re.match(r"(\d+)\.(\d+)", version)
-    if numbers and (int(numbers[1]), int(numbers[2])) < MIN_VERSION:
+    version = version_of(info)
+    if version is not None and version < MIN_VERSION:
         raise RedisUnfitError(
-            f"Redis {version} is too old: dtq needs {'.'.join(map(str, MIN_VERSION))} or newer"
+            f"Redis {info['redis_version']} is too old: "
+            f"dtq needs {'.'.join(map(str, MIN_VERSION))} or newer"
         )
     policy = str(info.get("maxmemory_policy", "noeviction"))
     if eviction_matters and policy != "noeviction":

@@ -1,0 +1,1 @@
+"""Whether a Redis, and what works on it, are fit to be relied on."""
