@@ -59,8 +59,6 @@ class Claimer:
         self._intake = intake
         self._slots = slots
         self._alone = alone
-        # A reply for which the claims may have waited too long would have to be verified.
-        self._block_s = min(BLOCK_S, waiter.settings.visibility_timeout / 6)
         self._has_token = False
 
     async def run(self) -> None:
@@ -93,7 +91,7 @@ class Claimer:
         Returns:
             How many more could have been taken, as :meth:`Intake.claim`; 0 if it is to be seen.
         """
-        wait: tuple[str | float, ...] = ("BLPOP", *self._wake_keys, self._block_s)
+        wait: tuple[str | float, ...] = ("BLPOP", *self._wake_keys, BLOCK_S)
         left, token = 0, None
         self._has_token = True
         if self._alone:
