@@ -47,6 +47,7 @@ ROUTES = {
     ("GET", "/v1/events"): READ,
     ("GET", "/v1/audit"): ADMIN,
     ("GET", "/v1/audit/check"): ADMIN,
+    ("GET", "/metrics"): READ,
 }
 OPEN = (("GET", "/healthz"), ("GET", "/readyz"))
 ANY_KEY = {("GET", "/openapi.json")}

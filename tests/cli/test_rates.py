@@ -32,7 +32,7 @@ def worker(
 
 
 def sample(at_s: float, *queues: QueueInfo, workers: tuple[WorkerInfo, ...] = ()) -> Sample:
-    return Sample(START_MS + round(at_s * 1000), queues, workers, None, [], None)
+    return Sample(START_MS + round(at_s * 1000), queues, workers, {}, [], None)
 
 
 def test_a_rate_is_the_difference_of_counters_over_the_time_between() -> None:

@@ -318,7 +318,7 @@ def test_a_foreign_record_is_moved_aside_and_those_behind_it_go_on(table: Table)
     assert "TASK_CORRUPT" in table.events()
 
 
-NUMBERS = ["attempt", "lease", "max_attempts", "retention_ms", "started_ms", "submitted_ms"]
+NUMBERS = ["attempt", "lease", "max_attempts", "retention_ms", "started_ms", "queued_ms"]
 
 
 @pytest.mark.parametrize("name", NUMBERS)

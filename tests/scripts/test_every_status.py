@@ -16,7 +16,7 @@ from scripts.table import PAYLOAD, Table
 
 pytestmark = pytest.mark.ledger_checked
 
-_NOBODY = ("0" * 32, "q", "normal", "0-1", 1, 3, 1, b"", PAYLOAD, 0, 0, 0, 0, 0)
+_NOBODY = ("0" * 32, "q", "normal", "0-1", 1, 3, 1, b"", PAYLOAD, 0, 0, 0, 0, 0, 0)
 
 
 def _held(claim: Claim | None, task_id: str) -> Claim:

@@ -44,7 +44,7 @@ class _Partition:
             *(store.partitions.meta, keys.events, keys.dlq, keys.queues, keys.workers),
             *(keys.retry_schedule, keys.delay_schedule, keys.expiry),
             *(keys.audit, keys.audit_head, keys.cron, keys.cron_schedule, keys.cron_state),
-            keys.api_keys,
+            *(keys.api_keys, keys.measures),
             *(keys.stream(queue, band) for queue, band in bands_of(queues)),
             *map(keys.stats, queues),
         }

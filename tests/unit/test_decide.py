@@ -25,7 +25,7 @@ ERROR = ErrorInfo("ValueError", "no", "line 1")
 
 
 def claim(**changes: Any) -> Claim:
-    sound = Claim("f" * 32, "default", "normal", "1-1", 1, 3, 7, b"", b"", 0, 1_000, 0, 0, 0)
+    sound = Claim("f" * 32, "default", "normal", "1-1", 1, 3, 7, b"", b"", 0, 0, 1_000, 0, 0, 0)
     return sound._replace(**changes)
 
 

@@ -14,6 +14,7 @@ from dtq_tasks import Registry, TaskDecorator
 from dtq_tasks.operations.memory import MemoryOperations
 from dtq_worker.executor import Executor
 from dtq_worker.held import Held, Stop, new_held
+from dtq_worker.measurer import Measurer
 from dtq_worker.slots import Slots
 
 
@@ -32,6 +33,7 @@ class Bench:
             lambda _id: self,
             lambda claim: MemoryOperations().attempt(claim.task_id),
             lambda _held: None,
+            Measurer(),
         )
 
         @TaskDecorator(self.registry)(name="count")
@@ -45,7 +47,7 @@ class Bench:
     def hold(self) -> Held:
         self.slots.take(1)
         [held] = new_held(
-            [Claim("0" * 32, "q", "low", "1-1", 1, 1, 1, b'{"name":"count"}', b"[[],{}]", *[0] * 5)]
+            [Claim("0" * 32, "q", "low", "1-1", 1, 1, 1, b'{"name":"count"}', b"[[],{}]", *[0] * 6)]
         )
         return held
 

@@ -17,7 +17,7 @@ from dtq_worker.failure_log import LINES_A_SECOND, FailureLog
 from dtq_worker.held import Held
 from worker.stage import Stage, eventually
 
-CLAIM = Claim("f" * 32, "default", "normal", "1-1", 1, 3, 7, b"", b"", 0, 1_000, 0, 0, 0)
+CLAIM = Claim("f" * 32, "default", "normal", "1-1", 1, 3, 7, b"", b"", 0, 0, 1_000, 0, 0, 0)
 LATER = Release(CLAIM.task_id, CLAIM.lease, 5_000, "unknown task name")
 UNKNOWN = "no handler of this name is registered here: its tasks are given back"
 

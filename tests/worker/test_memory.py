@@ -23,7 +23,7 @@ OPTIONS: dict[int, dict[str, Any]] = {
     5: {"delay": 0.02, "ttl": 0.03},
     6: {"delay": 0.1},
 }
-LASTING = {"stream", "events", "dlq", "queues", "stats", "meta", "workers", "wake"}
+LASTING = {"stream", "events", "dlq", "queues", "stats", "meta", "workers", "wake", "measures"}
 """What stays, or is gone within seconds."""
 
 

@@ -16,7 +16,7 @@ from dtq_api.gate import Gate
 from dtq_api.openapi import document
 from dtq_api.problems import Kind, Problem
 from dtq_api.rates import Rates
-from dtq_api.routes import deployment, events, health, letters, queues, schedules, tasks
+from dtq_api.routes import deployment, events, health, letters, metrics, queues, schedules, tasks
 from dtq_api.services import Services
 from dtq_core.settings import Settings, load
 
@@ -28,6 +28,7 @@ _ROUTERS = (
     schedules.router,
     deployment.router,
     events.router,
+    metrics.router,
     health.router,
 )
 _OF_STATUS = {404: Kind.NOT_FOUND, 405: Kind.METHOD_NOT_ALLOWED}

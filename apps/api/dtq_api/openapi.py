@@ -44,6 +44,8 @@ PROBLEM_SCHEMA = {
 
 
 def _schema_of(shape: type) -> dict[str, str]:
+    if shape is str:
+        return {"type": "string"}
     _SHAPES[shape.__name__] = shape
     return {"$ref": _REF.format(name=shape.__name__)}
 

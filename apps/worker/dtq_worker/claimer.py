@@ -59,6 +59,8 @@ class Claimer:
         self._intake = intake
         self._slots = slots
         self._alone = alone
+        # Nothing is adopted while a claim waits, and that has to come before leases end.
+        self._block_s = min(BLOCK_S, waiter.settings.visibility_timeout / 3)
         self._has_token = False
 
     async def run(self) -> None:
@@ -91,7 +93,7 @@ class Claimer:
         Returns:
             How many more could have been taken, as :meth:`Intake.claim`; 0 if it is to be seen.
         """
-        wait: tuple[str | float, ...] = ("BLPOP", *self._wake_keys, BLOCK_S)
+        wait: tuple[str | float, ...] = ("BLPOP", *self._wake_keys, self._block_s)
         left, token = 0, None
         self._has_token = True
         if self._alone:

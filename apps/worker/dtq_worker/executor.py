@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import structlog
 
+from dtq_core.clock import mono_s
 from dtq_core.decide import FALLBACK_DELAY_S, Policy, decide
 from dtq_core.failpoints import reach
 from dtq_core.limits import check_duration_ms
@@ -36,6 +37,7 @@ from dtq_tasks.parameters import Call
 from dtq_worker.failure_log import FailureLog
 from dtq_worker.finisher import Finisher
 from dtq_worker.held import Held, Stop
+from dtq_worker.measurer import Measurer
 from dtq_worker.runners import ThreadRunner
 from dtq_worker.slots import Slots
 
@@ -72,6 +74,7 @@ class Executor:
         finisher_of: Callable[[str], Finisher],
         operations_of: Callable[[Claim], OperationScope],
         on_stuck: Callable[[Held], None],
+        measurer: Measurer,
     ) -> None:
         """Set up.
 
@@ -82,6 +85,7 @@ class Executor:
             finisher_of: the finisher of a task id's partition.
             operations_of: what the operations of an attempt belong to.
             on_stuck: told of a handler that does not stop.
+            measurer: told of each attempt.
         """
         self._registry = registry
         self._settings = settings
@@ -89,6 +93,7 @@ class Executor:
         self._finisher_of = finisher_of
         self._operations_of = operations_of
         self._on_stuck = on_stuck
+        self._measurer = measurer
         self._threads = ThreadRunner(slots.total)
         self._failures = FailureLog()
         self._policy = Policy(
@@ -109,6 +114,7 @@ class Executor:
             decision = decide(held.claim, outcome, policy or self._policy)
             self._finisher_of(held.claim.task_id).put(held, decision)
             held.reported = True
+            self._measurer.attempt(held, decision, known=not isinstance(outcome, UnknownTask))
             if not isinstance(outcome, Succeeded):
                 self._failures.note(held, decision)
 
@@ -179,6 +185,7 @@ class Executor:
 
     async def _run(self, held: Held, prepared: Prepared) -> Outcome:
         """Run the handler, under its timeout."""
+        held.began_s = mono_s()
         if prepared.timeout is None:
             return await self._interruptible(held, prepared)
         loop = asyncio.get_running_loop()

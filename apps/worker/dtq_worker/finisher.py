@@ -14,6 +14,7 @@ from typing import Any
 import structlog
 
 from dtq_core.calls import Call, Calls, Ended
+from dtq_core.clock import mono_s
 from dtq_core.decide import Decision, Finish, Release
 from dtq_core.errors import (
     CorruptDataError,
@@ -29,6 +30,7 @@ from dtq_core.scripts import Code
 from dtq_core.store import AsyncStore
 from dtq_worker.held import Held
 from dtq_worker.leases import LeaseKeeper
+from dtq_worker.measurer import Measurer
 
 _log = structlog.get_logger("dtq.finisher")
 
@@ -44,17 +46,21 @@ Item = tuple[Held, Decision]
 class Finisher:
     """Sends the outcomes of one partition."""
 
-    def __init__(self, store: AsyncStore, calls: Calls, leases: LeaseKeeper) -> None:
+    def __init__(
+        self, store: AsyncStore, calls: Calls, leases: LeaseKeeper, measurer: Measurer
+    ) -> None:
         """Set up.
 
         Args:
             store: to send through.
             calls: of the partition.
             leases: keeps each claim until Redis has answered.
+            measurer: told of each round trip.
         """
         self._store = store
         self._calls = calls
         self._leases = leases
+        self._measurer = measurer
         self._waiting: list[Item] = []
         self._in_flight = 0
         self._arrived = asyncio.Event()
@@ -155,10 +161,12 @@ class Finisher:
         """Send until there is an answer; say once that there is none, and once that there is."""
         outage = Outage(_log, "outcomes are held", "outcomes are stored again")
         while True:
+            sent_s = mono_s()
             try:
                 answers = await self._store.run(call, retry_s=0)
             except _PASSING as error:
                 await asyncio.sleep(outage.met(error, backlog=self.backlog))
             else:
                 outage.over()
+                self._measurer.call(call.script.name, mono_s() - sent_s)
                 return answers

@@ -26,6 +26,7 @@ class Held:
         claim: the attempt and its lease.
         renewed_s: when its lease was last known to be good, monotonic.
         name: the task's name, once it is known.
+        began_s: when the handler was begun, monotonic; 0 before that.
         context: what the handler sees, once it runs.
         progress: what the handler last said, as long as Redis has not confirmed it.
         work: the asyncio task that executes it.
@@ -36,6 +37,7 @@ class Held:
     """
 
     __slots__ = (
+        "began_s",
         "claim",
         "context",
         "in_thread",
@@ -52,6 +54,7 @@ class Held:
         self.claim = claim
         self.renewed_s = renewed_s
         self.name = ""
+        self.began_s = 0.0
         self.context: Context | None = None
         self.progress = b""
         self.work: asyncio.Task[None] | None = None

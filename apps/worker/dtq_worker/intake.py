@@ -20,10 +20,13 @@ from dtq_core.store import AsyncStore
 from dtq_worker.bands import BandOrder
 from dtq_worker.held import Held, new_held
 from dtq_worker.leases import LeaseKeeper
+from dtq_worker.measurer import Measurer
 from dtq_worker.slots import Slots
 
 _log = structlog.get_logger("dtq.intake")
 
+_SAY_AGAIN_S = 10.0
+"""From one line that keys or records are not dtq's to the next."""
 _WOKEN = 8
 """Asked for at most by a claim that waits: as many as it reads in one step. A worker that is frozen
 meanwhile holds no more than these."""
@@ -43,6 +46,7 @@ class Intake:
         start: Callable[[Held], None],
         suspects: Suspects,
         on_suspects: Callable[[], None] | None,
+        measurer: Measurer,
     ) -> None:
         """Set up.
 
@@ -56,6 +60,7 @@ class Intake:
             start: begins to execute a claim.
             suspects: what is done with tasks that may end their process.
             on_suspects: told that some wait.
+            measurer: told of each round trip.
         """
         self._store = store
         self._calls = calls
@@ -66,6 +71,7 @@ class Intake:
         self._start = start
         self._suspects = suspects
         self._on_suspects = on_suspects
+        self._measurer = measurer
         self.suspects_left = False
         self._lock = asyncio.Lock()
         self._open = asyncio.Event()
@@ -75,6 +81,8 @@ class Intake:
         self._reclaim_due = False
         self._adopted_s = mono_s()
         self._adopt_every_s = store.settings.visibility_timeout / 3
+        self._corrupt = 0
+        self._quiet_until_s = 0.0
         self._cursors: dict[tuple[str, str], bytes] = {}
 
     async def claim(self) -> int:
@@ -188,16 +196,27 @@ class Intake:
             self._unsure = True
             self._slots.give(asked)
             raise
+        took_s = mono_s() - sent_s
+        if not call.before:  # otherwise it has waited for something to come
+            self._measurer.call(call.script.name, took_s)
         self._slots.give(asked - len(taken.claims))
         if taken.corrupt:
-            _log.error("keys or records that are not dtq's were passed over", count=taken.corrupt)
+            self._note_corrupt(taken.corrupt)
         if taken.claims:
             held = new_held(taken.claims)
             self._leases.add(held)
-            for item in await self._still_ours(held, mono_s() - sent_s):
+            for item in await self._still_ours(held, took_s):
                 if self._open.is_set():
                     self._start(item)
         return taken
+
+    def _note_corrupt(self, count: int) -> None:
+        """Say that something is not ours, and how often that was met, once in a while."""
+        self._corrupt += count
+        if mono_s() >= self._quiet_until_s:
+            _log.error("keys or records that are not dtq's were passed over", count=self._corrupt)
+            self._corrupt = 0
+            self._quiet_until_s = mono_s() + _SAY_AGAIN_S
 
     async def _still_ours(self, held: Sequence[Held], waited_s: float) -> Sequence[Held]:
         """A reply that took long (the loop was blocked) may name leases that are lost by now."""

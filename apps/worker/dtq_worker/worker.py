@@ -37,6 +37,7 @@ from dtq_worker.identity import new_worker_id
 from dtq_worker.intake import Intake
 from dtq_worker.isolator import Isolator
 from dtq_worker.leases import LeaseKeeper
+from dtq_worker.measurer import Measurer
 from dtq_worker.operations import Operations
 from dtq_worker.reaper import Reaper
 from dtq_worker.slots import Slots
@@ -113,8 +114,10 @@ class Worker:
             self._interrupt_from_thread,
             self._break_from_thread,
         )
+        self._measurer = Measurer()
         self._finishers = [
-            Finisher(self._store, calls, self._leases) for calls in self._store.calls
+            Finisher(self._store, calls, self._leases, self._measurer)
+            for calls in self._store.calls
         ]
         self._operations = Operations(self._store, self.settings)
         self._executor = Executor(
@@ -124,6 +127,7 @@ class Worker:
             self._finisher_of,
             self._operations.of,
             self._on_stuck,
+            self._measurer,
         )
         self._scheduler = Scheduler(self.settings, self._store.url) if scheduler else None
         self._intakes: list[Intake] = []
@@ -145,6 +149,7 @@ class Worker:
         await self._introduce()
         self._assemble()
         finishing = [asyncio.create_task(f.run(), name="dtq-finisher") for f in self._finishers]
+        finishing.append(asyncio.create_task(self._measurer.run(self._store), name="dtq-measurer"))
         taking = self._start_taking()
         if self._scheduler is not None:
             taking.append(asyncio.create_task(self._scheduler.run(), name="dtq-scheduler"))
@@ -203,6 +208,7 @@ class Worker:
                 self._executor.start,
                 self._suspects,
                 self._on_suspects,
+                self._measurer,
             )
             self._intakes.append(intake)
             self._claimers.append(
@@ -258,6 +264,7 @@ class Worker:
         await cancel(*finishing)
         await asyncio.to_thread(self._leases.stop)
         await self._wait(self._leave())
+        await self._wait(self._measurer.tell(self._store))
         self._operations.close()
         self._executor.close()
         await self._waiter.close()
@@ -324,7 +331,12 @@ class Worker:
         return self._finishers[self._store.keys_of(task_id).index]
 
     def _interrupt_from_thread(self, held: Held, stop: Stop) -> None:
-        self._loop.call_soon_threadsafe(held.interrupt, stop)
+        self._loop.call_soon_threadsafe(self._interrupt, held, stop)
+
+    def _interrupt(self, held: Held, stop: Stop) -> None:
+        if stop is Stop.LOST:
+            self._measurer.lease_lost()
+        held.interrupt(stop)
 
     def _break_from_thread(self, error: Exception) -> None:
         def fail() -> None:

@@ -105,6 +105,11 @@ class Keyspace:
         return f"{self.prefix}:apikeys"
 
     @property
+    def measures(self) -> str:
+        """What workers measured, in the first partition: see :mod:`dtq_core.measures`."""
+        return f"{self.prefix}:measures"
+
+    @property
     def workers(self) -> str:
         """Worker id → last heartbeat ms."""
         return f"{self.prefix}:workers"

@@ -265,6 +265,7 @@ class Claim(NamedTuple):
     spec: bytes
     payload: bytes
     submitted_ms: int
+    queued_ms: int
     started_ms: int
     postponed_ms: int
     crashes: int

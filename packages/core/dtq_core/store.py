@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import Any, TypeVar
 
 from dtq_core import reads
-from dtq_core.calls import Call, Calls
+from dtq_core.calls import Call, Calls, batches
 from dtq_core.clock import mono_s
 from dtq_core.connections import Announcements, AsyncLink, Link, resolve_url
 from dtq_core.durability import (
@@ -44,6 +44,7 @@ from dtq_core.failpoints import reach
 from dtq_core.fitness import check_layout, check_server, layout, server_info
 from dtq_core.keyspace import Keyspace, Partitions, bands_of
 from dtq_core.limits import Durability
+from dtq_core.measures import Measures
 from dtq_core.reads import Read
 from dtq_core.settings import Settings
 
@@ -314,6 +315,13 @@ class AsyncStore(_Deployment):
             while (done := await self.run(call)).left and done.moved:
                 pass
             reach("abandon.after")
+
+    async def add_measures(self, measures: Measures) -> None:
+        """Add to what workers measured. Errors as :meth:`run`; some may have been added then."""
+        key = self.partitions.all[0].measures
+        commands = [("HINCRBY", key, name, value) for name, value in measures.fields()]
+        for batch in batches(commands):
+            await self.link.pipeline(batch, tolerant=True)
 
     def announcements(self) -> Announcements:
         """Return a subscriber with a connection of its own."""

@@ -180,6 +180,7 @@ class TaskTester(Generic[P, R]):
             spec=b"",
             payload=b"",
             submitted_ms=0,
+            queued_ms=0,
             started_ms=0,
             postponed_ms=0,
             crashes=0,

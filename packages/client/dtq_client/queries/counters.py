@@ -67,7 +67,7 @@ def by_name(infos: Iterable[QueueInfo]) -> list[QueueInfo]:
     found: dict[str, list[QueueInfo]] = {}
     for info in infos:
         found.setdefault(info.queue, []).append(info)
-    return [_added(name, infos) for name, infos in sorted(found.items())]
+    return [add_up(name, infos) for name, infos in sorted(found.items())]
 
 
 def known_queues(store: Store) -> set[str]:
@@ -105,13 +105,13 @@ def statistics(store: Store) -> Stats:
         RedisError: if the server cannot say.
     """
     queues = {keys.index: queues_of(store, keys) for keys in store.partitions.all}
-    everything = _added("", [info for infos in queues.values() for info in infos])
+    everything = add_up("", [info for infos in queues.values() for info in infos])
     return Stats(
         tasks=everything.tasks,
         oldest_waiting=oldest_waiting(
             store, {index: [info.queue for info in infos] for index, infos in queues.items()}
         ),
-        dead_letters=sum(store.read(_dead_letters(keys)) for keys in store.partitions.all),
+        dead_letters=dead_letters(store),
         queues=len({info.queue for infos in queues.values() for info in infos}),
         workers=len(live_workers(store)),
         partitions=[
@@ -121,13 +121,19 @@ def statistics(store: Store) -> Stats:
     )
 
 
+def dead_letters(store: Store) -> int:
+    """Return how many entries the dead-letter streams have. Errors as above."""
+    return sum(store.read(_dead_letters(keys)) for keys in store.partitions.all)
+
+
 def queues_of(store: Store, keys: Keyspace) -> list[QueueInfo]:
     """Return the counters of each queue in one partition. Errors as above."""
     names = store.read(reads.queue_names(keys))
     return [info for batch in batches(names) for info in store.read(reads.queues(keys, batch))]
 
 
-def _added(name: str, infos: Sequence[QueueInfo]) -> QueueInfo:
+def add_up(name: str, infos: Sequence[QueueInfo]) -> QueueInfo:
+    """Return what some queues count together, paused since the first of them was."""
     paused = [info.paused_since for info in infos if info.paused_since is not None]
     return QueueInfo(
         name,
@@ -140,7 +146,7 @@ def _added(name: str, infos: Sequence[QueueInfo]) -> QueueInfo:
 
 
 def _partition(keys: Keyspace, queues: Sequence[QueueInfo], leader: str | None) -> PartitionStats:
-    added = _added("", queues)
+    added = add_up("", queues)
     counts = added.tasks
     return PartitionStats(
         prefix=keys.prefix,

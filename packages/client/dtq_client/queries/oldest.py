@@ -46,16 +46,31 @@ def oldest_waiting(store: Store, queues: Mapping[int, Sequence[str]]) -> Waiting
     Raises:
         RedisError: if the server cannot say.
     """
+    return oldest_of(oldest_by_queue(store, queues))
+
+
+def oldest_of(waiting: Mapping[str, Waiting]) -> Waiting | None:
+    """Return the one that has waited longest; None where none waits."""
+    return min(waiting.values(), key=lambda entry: entry.since, default=None)
+
+
+def oldest_by_queue(store: Store, queues: Mapping[int, Sequence[str]]) -> dict[str, Waiting]:
+    """Return of each queue the entry that has waited longest, where one waits.
+
+    Arguments and errors as :func:`oldest_waiting`.
+    """
     now_ms = store.read(reads.now_ms())
     first = [
         entry
         for keys in store.partitions.all
         for entry in _first_of_each(store, keys, queues[keys.index])
     ]
-    if not first:
-        return None
-    queued_ms, stream = min(first)
-    return Waiting(stream.queue, stream.band, rfc3339(queued_ms), (now_ms - queued_ms) / 1000)
+    return {
+        stream.queue: Waiting(
+            stream.queue, stream.band, rfc3339(queued_ms), (now_ms - queued_ms) / 1000
+        )
+        for queued_ms, stream in sorted(first, reverse=True)  # the oldest of a queue comes last
+    }
 
 
 def _first_of_each(store: Store, keys: Keyspace, queues: Sequence[str]) -> list[tuple[int, Stream]]:

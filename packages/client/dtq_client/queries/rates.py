@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from dtq_client.queries.oldest import Waiting
+from dtq_client.queries.oldest import Waiting, oldest_of
 from dtq_core.clock import rfc3339
 from dtq_core.reads import Memory, QueueInfo, WorkerInfo
 from dtq_core.states import TERMINAL, Status
@@ -26,7 +26,7 @@ class Sample(NamedTuple):
         at_ms: when it began, in ms of Redis time.
         queues: each queue, added up over the partitions.
         workers: the live ones.
-        oldest_waiting: the entry that has waited longest for a worker.
+        oldest: of each queue in which some wait for a worker, the entry that has waited longest.
         leaders: the schedulers that lead.
         memory: of the server; None where it may not be asked.
     """
@@ -34,7 +34,7 @@ class Sample(NamedTuple):
     at_ms: int
     queues: Sequence[QueueInfo]
     workers: Sequence[WorkerInfo]
-    oldest_waiting: Waiting | None
+    oldest: Mapping[str, Waiting]
     leaders: Sequence[str]
     memory: Memory | None
 
@@ -152,7 +152,7 @@ def figures(before: Sample | None, now: Sample) -> Figures:
         over_seconds=over_s,
         ended_per_second=None if over_s is None else sum(q.ended_per_second or 0 for q in queues),
         tasks={status: sum(queue.tasks[status] for queue in queues) for status in Status},
-        oldest_waiting=now.oldest_waiting,
+        oldest_waiting=oldest_of(now.oldest),
         leaders=list(now.leaders),
         memory=now.memory,
         queues=queues,

@@ -7,7 +7,7 @@ neither; each counter by itself is exact.
 from __future__ import annotations
 
 from dtq_client.queries.counters import by_name, leader_of, live_workers, queues_of
-from dtq_client.queries.oldest import oldest_waiting
+from dtq_client.queries.oldest import oldest_by_queue
 from dtq_client.queries.rates import Sample
 from dtq_core import reads
 from dtq_core.errors import RedisDeniedError
@@ -30,7 +30,7 @@ def take_sample(store: Store) -> Sample:
         at_ms=at_ms,
         queues=by_name(info for infos in queues.values() for info in infos),
         workers=live_workers(store),
-        oldest_waiting=oldest_waiting(store, names),
+        oldest=oldest_by_queue(store, names),
         leaders=sorted(filter(None, leaders)),
         memory=_memory(store),
     )

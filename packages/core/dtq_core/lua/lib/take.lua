@@ -30,7 +30,7 @@ local function start(task, entry, attempt, fields)
   local payload = task.payload or ''
   taken_bytes = taken_bytes + #payload
   taken[#taken + 1] = {task.id, task.queue, task.band, entry, attempt, task.max_attempts or 1, lease, task.spec or '',
-    payload, task.submitted_ms or 0, NOW, task.postponed_ms or 0, task.crashes or 0, task.releases or 0}
+    payload, task.submitted_ms or 0, task.queued_ms or NOW, NOW, task.postponed_ms or 0, task.crashes or 0, task.releases or 0}
 end
 
 -- QUEUED → RUNNING; → EXPIRED when its TTL has ended.

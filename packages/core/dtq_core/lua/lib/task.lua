@@ -2,7 +2,7 @@
 -- Reads a record: a table of its fields, those that are absent being nil.
 -- HGETALL, because in the compact form of a small hash each field that is asked for by name is searched from the start.
 local NUMBERS = {'attempt', 'max_attempts', 'lease', 'expires_ms', 'retention_ms', 'crashes', 'releases', 'requeues', 'alone',
-  'started_ms', 'submitted_ms', 'postponed_ms'}
+  'started_ms', 'submitted_ms', 'queued_ms', 'postponed_ms'}
 local MAX_DIGITS = 15 -- what a number in Lua holds exactly
 local WAITING = {SCHEDULED = true, QUEUED = true, RETRYING = true}
 local TERMINAL = {SUCCEEDED = true, FAILED = true, DEAD_LETTERED = true, CANCELLED = true, EXPIRED = true}

@@ -1,0 +1,66 @@
+"""What this worker measures, added up here and told to Redis every few seconds."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+
+from dtq_core.clock import mono_s
+from dtq_core.decide import Decision, Finish
+from dtq_core.errors import DtqError
+from dtq_core.measures import UNKNOWN_TASK, Measures
+from dtq_core.store import AsyncStore
+from dtq_worker.held import Held
+
+TELL_EVERY_S = 5.0
+_RETRIED = {"retry": "retried"}
+
+
+class Measurer:
+    """Takes measures on the worker's loop."""
+
+    def __init__(self) -> None:
+        """Begin with nothing measured."""
+        self._measures = Measures()
+
+    def attempt(self, held: Held, decision: Decision, *, known: bool) -> None:
+        """Take an attempt that has ended.
+
+        Args:
+            held: which.
+            decision: what becomes of its task.
+            known: whether there is a handler for it here.
+        """
+        claim = held.claim
+        name = held.name if known and held.name else UNKNOWN_TASK
+        attempts = self._measures.of(claim.queue, name)
+        outcome = decision.outcome if isinstance(decision, Finish) else "released"
+        outcome = _RETRIED.get(outcome, outcome)
+        attempts.ended[outcome] = attempts.ended.get(outcome, 0) + 1
+        if held.began_s:
+            attempts.waited.add((claim.started_ms - claim.queued_ms) * 1000)
+            attempts.ran.add(int((mono_s() - held.began_s) * 1_000_000))
+
+    def call(self, script: str, took_s: float) -> None:
+        """Take a round trip, in seconds."""
+        self._measures.took(script, int(took_s * 1_000_000))
+
+    def lease_lost(self) -> None:
+        """Take a lease that was lost while its handler ran."""
+        self._measures.leases_lost += 1
+
+    async def run(self, store: AsyncStore) -> None:
+        """Tell a store every few seconds, until cancelled."""
+        while True:
+            await asyncio.sleep(TELL_EVERY_S)
+            await self.tell(store)
+
+    async def tell(self, store: AsyncStore) -> None:
+        """Tell what was measured since the last time.
+
+        What cannot be told is dropped: whether it arrived may be unknown, and figures that are a
+        little low do less harm than those that are too high.
+        """
+        told, self._measures = self._measures, Measures()
+        with contextlib.suppress(DtqError):
+            await store.add_measures(told)
