@@ -16,9 +16,10 @@ from typing import Any, NamedTuple
 import structlog
 
 from dtq_core.clock import mono_s
-from dtq_core.decide import FALLBACK_DELAY_S, Policy, decide
+from dtq_core.decide import FALLBACK_DELAY_S, Decision, Policy, decide, outcome_name
 from dtq_core.failpoints import reach
 from dtq_core.limits import check_duration_ms
+from dtq_core.logs import bind_attempt
 from dtq_core.outcome import (
     Cancelled,
     Failed,
@@ -102,6 +103,7 @@ class Executor:
             check_duration_ms("unknown_task_timeout", settings.unknown_task_timeout),
             check_duration_ms("unknown_task_delay", settings.unknown_task_delay),
         )
+        self._tells_each = settings.log_level == "debug"
         self.executed = 0
 
     def start(self, held: Held) -> None:
@@ -117,6 +119,8 @@ class Executor:
             self._measurer.attempt(held, decision, known=not isinstance(outcome, UnknownTask))
             if not isinstance(outcome, Succeeded):
                 self._failures.note(held, decision)
+            if self._tells_each:
+                _tell(held, decision)
 
     def close(self) -> None:
         """Let idle threads end, and say what was not logged yet."""
@@ -126,6 +130,7 @@ class Executor:
     async def _execute(self, held: Held) -> None:
         try:
             reach("execute.before")
+            bind_attempt({"task_id": held.claim.task_id, "attempt": held.claim.attempt})
             prepared = self._validate(held)
             if isinstance(prepared, Prepared):
                 outcome = await self._run(held, prepared)
@@ -229,6 +234,19 @@ class Executor:
         if not held.reported:
             self.report(held, _interrupted(held, prepared), prepared.policy)
             self._on_stuck(held)
+
+
+def _tell(held: Held, decision: Decision) -> None:
+    """Write the one line of an attempt that is written whatever became of it."""
+    _log.debug(
+        "attempt ended",
+        task_id=held.claim.task_id,
+        name=held.name,
+        queue=held.claim.queue,
+        attempt=held.claim.attempt,
+        outcome=outcome_name(decision),
+        ran_s=round(mono_s() - held.began_s, 6) if held.began_s else None,
+    )
 
 
 def _interrupted(held: Held, prepared: Prepared) -> Outcome:

@@ -6,14 +6,13 @@ import asyncio
 import contextlib
 
 from dtq_core.clock import mono_s
-from dtq_core.decide import Decision, Finish
+from dtq_core.decide import Decision, outcome_name
 from dtq_core.errors import DtqError
 from dtq_core.measures import UNKNOWN_TASK, Measures
 from dtq_core.store import AsyncStore
 from dtq_worker.held import Held
 
 TELL_EVERY_S = 5.0
-_RETRIED = {"retry": "retried"}
 
 
 class Measurer:
@@ -34,8 +33,7 @@ class Measurer:
         claim = held.claim
         name = held.name if known and held.name else UNKNOWN_TASK
         attempts = self._measures.of(claim.queue, name)
-        outcome = decision.outcome if isinstance(decision, Finish) else "released"
-        outcome = _RETRIED.get(outcome, outcome)
+        outcome = outcome_name(decision)
         attempts.ended[outcome] = attempts.ended.get(outcome, 0) + 1
         if held.began_s:
             attempts.waited.add((claim.started_ms - claim.queued_ms) * 1000)

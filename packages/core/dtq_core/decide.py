@@ -106,6 +106,13 @@ class Release(NamedTuple):
 Decision = Finish | Release
 
 
+def outcome_name(decision: Decision) -> str:
+    """Return what an attempt came to: succeeded, retried, failed, cancelled or released."""
+    if isinstance(decision, Release):
+        return "released"
+    return "retried" if decision.outcome == "retry" else decision.outcome
+
+
 def decide(claim: Claim, outcome: Outcome, policy: Policy) -> Decision:
     """Decide what becomes of a task.
 

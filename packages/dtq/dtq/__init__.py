@@ -25,6 +25,7 @@ from dtq_core.errors import (
     TaskNotFoundError,
     TaskNotSucceededError,
 )
+from dtq_core.logs import AttemptFilter, add_attempt
 from dtq_core.record import Attempt, Options, TaskInfo
 from dtq_core.states import Status
 from dtq_tasks import (
@@ -46,6 +47,7 @@ __all__ = [
     "AsyncClient",
     "AsyncHandle",
     "Attempt",
+    "AttemptFilter",
     "CancelAnswer",
     "Client",
     "Context",
@@ -78,6 +80,7 @@ __all__ = [
     "TaskInfo",
     "TaskNotFoundError",
     "TaskNotSucceededError",
+    "add_attempt",
     "exponential",
     "fixed",
     "idempotent_operation",
