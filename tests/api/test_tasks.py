@@ -208,3 +208,16 @@ def test_what_is_stored_wrongly_breaks_no_list(site: Site) -> None:
     assert (whole["args"], whole["kwargs"], whole["task"]["progress"]) == (None, None, None)
     outcome = site.get(f"/v1/tasks/{bad}/result").json()
     assert (outcome["result"], outcome["result_kept"]) == (None, False)
+
+
+def test_the_trace_context_of_a_request_is_carried_with_its_tasks(site: Site) -> None:
+    parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    one = site.post("/v1/tasks", {"name": "add", "args": [1, 2]}, traceparent=parent).json()["id"]
+    batch = {"tasks": [{"name": "add", "args": [1, 2]}] * 2}
+    many = site.post("/v1/tasks/batch", batch, traceparent=parent, tracestate="a=b").json()
+    ids = [one, *(item["task"]["id"] for item in many["items"])]
+    specs = [site.raw.hget(site.client.store.keys_of(i).task(i), "spec") for i in ids]
+    assert [parent.encode() in spec for spec in specs] == [True] * 3
+    assert [b'"tracestate":"a=b"' in spec for spec in specs] == [False, True, True]
+    bad = site.post("/v1/tasks", {"name": "add", "args": [1, 2]}, traceparent="x").json()["id"]
+    assert b"traceparent" not in site.raw.hget(site.client.store.keys_of(bad).task(bad), "spec")

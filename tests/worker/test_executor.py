@@ -10,12 +10,14 @@ import pytest
 from dtq_core.decide import Decision, Finish, Release
 from dtq_core.record import Claim
 from dtq_core.settings import Settings
+from dtq_core.store import AsyncStore
 from dtq_tasks import Registry, TaskDecorator
 from dtq_tasks.operations.memory import MemoryOperations
 from dtq_worker.executor import Executor
 from dtq_worker.held import Held, Stop, new_held
 from dtq_worker.measurer import Measurer
 from dtq_worker.slots import Slots
+from dtq_worker.tracer import Tracer
 
 
 class Bench:
@@ -34,6 +36,7 @@ class Bench:
             lambda claim: MemoryOperations().attempt(claim.task_id),
             lambda _held: None,
             Measurer(),
+            Tracer(AsyncStore(Settings(redis_url="redis://nowhere"))),
         )
 
         @TaskDecorator(self.registry)(name="count")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from starlette.datastructures import Headers
+
 from dtq_api.keyring import Caller
 from dtq_api.problems import Kind, Problem, of_error
 from dtq_api.shapes import BatchItem, SubmittedTask, TaskOutcome, TaskRequest
@@ -15,6 +17,7 @@ from dtq_core.reads import Outcome
 from dtq_core.record import KeyUse, Submission
 from dtq_core.scripts import Code
 from dtq_core.states import Status
+from dtq_core.tracing import with_context
 
 
 class Accepted(NamedTuple):
@@ -39,6 +42,18 @@ def submission_of(client: AsyncClient, caller: Caller, asked: TaskRequest) -> Su
     caller.require_queue(asked.queue)
     key_use = KeyUse(caller.key_owner, whole=True)
     return client.requests.by_name(asked.name, asked.args, asked.kwargs, asked, key_use)
+
+
+def carrying(headers: Headers, submissions: list[Submission]) -> list[Submission]:
+    """Have submissions carry the trace context of their request, where it has one.
+
+    As W3C Trace Context has it: ``traceparent`` and ``tracestate``. A malformed one is left out.
+    """
+    parent = headers.get("traceparent")
+    if parent is None:
+        return submissions
+    state = headers.get("tracestate", "")
+    return [with_context(one, parent, state) for one in submissions]
 
 
 async def submit_all(

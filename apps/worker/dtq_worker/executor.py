@@ -29,8 +29,9 @@ from dtq_core.outcome import (
     UnknownTask,
     describe_error,
 )
-from dtq_core.record import Claim, decode_spec
+from dtq_core.record import Claim, Spec, decode_spec
 from dtq_core.settings import Settings
+from dtq_core.tracing import is_active
 from dtq_tasks import Context, Registry, Task
 from dtq_tasks.execution import run_on_loop, run_plain, timed_out
 from dtq_tasks.operations.scope import OperationScope, entered
@@ -41,6 +42,7 @@ from dtq_worker.held import Held, Stop
 from dtq_worker.measurer import Measurer
 from dtq_worker.runners import ThreadRunner
 from dtq_worker.slots import Slots
+from dtq_worker.tracer import Tracer, attempt_fields
 
 _log = structlog.get_logger("dtq.executor")
 
@@ -56,12 +58,14 @@ class Prepared(NamedTuple):
         call: the arguments, the context among them.
         timeout: seconds the attempt may run; None is unlimited.
         policy: what its outcome is decided by.
+        spec: what was asked for.
     """
 
     task: Task[..., Any]
     call: Call
     timeout: float | None
     policy: Policy
+    spec: Spec
 
 
 class Executor:
@@ -76,6 +80,7 @@ class Executor:
         operations_of: Callable[[Claim], OperationScope],
         on_stuck: Callable[[Held], None],
         measurer: Measurer,
+        tracer: Tracer,
     ) -> None:
         """Set up.
 
@@ -87,6 +92,7 @@ class Executor:
             operations_of: what the operations of an attempt belong to.
             on_stuck: told of a handler that does not stop.
             measurer: told of each attempt.
+            tracer: makes the spans of attempts, where any are made.
         """
         self._registry = registry
         self._settings = settings
@@ -95,6 +101,7 @@ class Executor:
         self._operations_of = operations_of
         self._on_stuck = on_stuck
         self._measurer = measurer
+        self._tracer = tracer
         self._threads = ThreadRunner(slots.total)
         self._failures = FailureLog()
         self._policy = Policy(
@@ -130,10 +137,9 @@ class Executor:
     async def _execute(self, held: Held) -> None:
         try:
             reach("execute.before")
-            bind_attempt({"task_id": held.claim.task_id, "attempt": held.claim.attempt})
             prepared = self._validate(held)
             if isinstance(prepared, Prepared):
-                outcome = await self._run(held, prepared)
+                outcome = await self._run_told(held, prepared)
                 reach("execute.after")
                 self.report(held, outcome, prepared.policy)
             else:
@@ -161,7 +167,7 @@ class Executor:
         if task.context_parameter is not None:
             held.context = self._context(held, task, timeout, spec.slot_ms)
             call = task.with_context(call, held.context)
-        return Prepared(task, call, timeout, self._policy_of(task, spec.result_ttl))
+        return Prepared(task, call, timeout, self._policy_of(task, spec.result_ttl), spec)
 
     def _policy_of(self, task: Task[..., Any], result_ttl: float | None) -> Policy:
         seconds = result_ttl or task.result_ttl
@@ -187,6 +193,13 @@ class Executor:
             deadline=deadline,
             slot=None if slot_ms is None else datetime.fromtimestamp(slot_ms / 1000, UTC),
         )
+
+    async def _run_told(self, held: Held, prepared: Prepared) -> Outcome:
+        """Run the handler; what it logs names its task, and it has a span where any are made."""
+        claim, spec = held.claim, prepared.spec
+        bind_attempt(attempt_fields(claim, spec.traceparent))
+        run = functools.partial(self._run, held, prepared)
+        return await (self._tracer.run(claim, spec, run) if is_active() else run())
 
     async def _run(self, held: Held, prepared: Prepared) -> Outcome:
         """Run the handler, under its timeout."""

@@ -41,6 +41,7 @@ from dtq_worker.measurer import Measurer
 from dtq_worker.operations import Operations
 from dtq_worker.reaper import Reaper
 from dtq_worker.slots import Slots
+from dtq_worker.tracer import Tracer
 
 _log = structlog.get_logger("dtq.worker")
 
@@ -128,6 +129,7 @@ class Worker:
             self._operations.of,
             self._on_stuck,
             self._measurer,
+            Tracer(self._store),
         )
         self._scheduler = Scheduler(self.settings, self._store.url) if scheduler else None
         self._intakes: list[Intake] = []

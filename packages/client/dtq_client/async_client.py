@@ -29,6 +29,7 @@ from dtq_core.record import Attempt, Options, Submission, TaskInfo
 from dtq_core.scripts import Code
 from dtq_core.settings import load
 from dtq_core.store import AsyncStore
+from dtq_core.tracing import submitting
 from dtq_tasks import Task, TaskWithOptions
 
 P = ParamSpec("P")
@@ -191,6 +192,7 @@ class AsyncClient:
         self, calls: Calls, batch: Sequence[Submission], confirmation: Confirmation | None
     ) -> list[Submitted]:
         reach("submit.before")
-        answers = await self.store.run(calls.submit(batch, confirmation))
+        with submitting(batch) as sent:
+            answers = await self.store.run(calls.submit(sent, confirmation))
         reach("submit.after")
         return answers

@@ -19,11 +19,13 @@ class ErrorInfo(msgspec.Struct, frozen=True):
         type: name of its class.
         message: its text.
         traceback: where it came from; empty where there is nothing to see.
+        traceparent: the context of the span of the attempt, where it had one.
     """
 
     type: str
     message: str
     traceback: str = ""
+    traceparent: str | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def reason(self) -> str:

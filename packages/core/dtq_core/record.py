@@ -95,16 +95,26 @@ class Spec(msgspec.Struct, frozen=True, omit_defaults=True):
         timeout: seconds one attempt may run, where the submitter says so.
         result_ttl: seconds the result stays, where the submitter says so.
         slot_ms: of a recurring task, the time it was fired for.
+        traceparent: the context of the span that submitted it (W3C Trace Context), where there is
+            one.
+        tracestate: what goes with that.
     """
 
     name: str
     timeout: float | None = None
     result_ttl: float | None = None
     slot_ms: int | None = None
+    traceparent: str | None = None
+    tracestate: str | None = None
 
 
 _spec_encoder = msgspec.json.Encoder()
 _spec_decoder = msgspec.json.Decoder(Spec)
+
+
+def encode_spec(spec: Spec) -> bytes:
+    """Return the stored form."""
+    return _spec_encoder.encode(spec)
 
 
 class Submission(NamedTuple):
@@ -179,7 +189,7 @@ class SubmissionForm:
             task_id="",
             queue=options.queue,
             band=str(options.band),
-            spec=_spec_encoder.encode(Spec(name, options.timeout, options.result_ttl, slot_ms)),
+            spec=encode_spec(Spec(name, options.timeout, options.result_ttl, slot_ms)),
             payload=b"",
             max_attempts=options.max_attempts,
             delay_ms=check_duration_ms("delay", options.delay),

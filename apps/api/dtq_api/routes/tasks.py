@@ -40,7 +40,7 @@ from dtq_api.shapes import (
     TaskWithPayload,
     short_task,
 )
-from dtq_api.submitting import Accepted, item_of, outcome_of, submission_of, submit_all
+from dtq_api.submitting import Accepted, carrying, item_of, outcome_of, submission_of, submit_all
 from dtq_client.operating.cancelling import cancel as cancel_task
 from dtq_client.queries.events import events_of
 from dtq_client.queries.tasks import Wanted, find_tasks
@@ -91,7 +91,7 @@ async def submit(request: Request, caller: Submitter, services: Used) -> Respons
     if asked.idempotency_key is not None:
         raise Problem(Kind.INVALID, f"send the idempotency key in the header {idempotency.HEADER}")
     asked = idempotency.under(asked, key)
-    submissions = [submission_of(services.client, caller, asked)]
+    submissions = carrying(request.headers, [submission_of(services.client, caller, asked)])
     (found,) = await submit_all(services.client, [asked], submissions)
     if isinstance(found, Problem):
         raise found
@@ -127,6 +127,7 @@ async def submit_batch(request: Request, caller: Submitter, services: Used) -> R
             found[index] = problem
         except InputError as error:
             found[index] = of_error(error)
+    submissions = carrying(request.headers, submissions)
     became = await submit_all(services.client, list(sent.values()), submissions)
     for index, one in zip(sent, became, strict=True):
         found[index] = one
