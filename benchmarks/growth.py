@@ -86,8 +86,11 @@ def _drain(
     submitting_s = draining_s = drained = 0.0
     each = tasks // len(queues)
     with worker(client, processes, queues):
+        for queue in queues:  # what was never used cannot be paused
+            client.submit(noop.options(queue=queue), "")
+        _wait_until(server, queues, len(queues))
         for burst in range(bursts):
-            before = burst * each * len(queues)
+            before = len(queues) + burst * each * len(queues)
             submitting_s += _submit(client, queues, each, text)
             resume(client.store, queues, "bench")
             most = min(tasks, DRAINED)

@@ -123,7 +123,7 @@ def test_memory_the_oldest_and_the_leaders_are_named() -> None:
         None,
         sample(1)._replace(
             memory=Memory(3 << 20, 2 << 30),
-            oldest_waiting=Waiting("mail", "high", PAUSED, 75),
+            oldest={"mail": Waiting("mail", "high", PAUSED, 75)},
             leaders=["scheduler-1", "scheduler-2"],
         ),
     )

@@ -21,14 +21,24 @@ from dtq_core.errors import DtqError
 from dtq_core.failpoints import reach
 from dtq_core.keyspace import Keyspace
 from dtq_core.outage import Outage
+from dtq_core.settings import Settings
 from dtq_core.store import AsyncStore
 from dtq_worker.intake import Intake
 from dtq_worker.slots import Slots
 
 _log = structlog.get_logger("dtq.claimer")
 
-BLOCK_S = 1.0
+_LONGEST_BLOCK_S = 1.0
 _TOKEN_TTL_MS = 10_000
+
+
+def block_s(settings: Settings) -> float:
+    """Return how long a command may wait for a token, in seconds.
+
+    Nothing is adopted while a claim waits. What a lost reply has brought has to be adopted before
+    its lease ends, and a connection that went silent is noticed only after this and a time-out.
+    """
+    return min(_LONGEST_BLOCK_S, settings.visibility_timeout / 6)
 
 
 class Claimer:
@@ -47,7 +57,7 @@ class Claimer:
         """Set up.
 
         Args:
-            waiter: connections that may block for ``BLOCK_S``.
+            waiter: connections that may block for :func:`block_s`.
             keys: of the partition.
             queues: what to serve.
             intake: takes the tasks.
@@ -59,8 +69,7 @@ class Claimer:
         self._intake = intake
         self._slots = slots
         self._alone = alone
-        # Nothing is adopted while a claim waits, and that has to come before leases end.
-        self._block_s = min(BLOCK_S, waiter.settings.visibility_timeout / 3)
+        self._block_s = block_s(waiter.settings)
         self._has_token = False
 
     async def run(self) -> None:

@@ -28,7 +28,7 @@ from dtq_core.store import AsyncStore
 from dtq_scheduler import Scheduler
 from dtq_tasks import Registry, default_registry
 from dtq_worker.bands import BandOrder
-from dtq_worker.claimer import BLOCK_S, Claimer
+from dtq_worker.claimer import Claimer, block_s
 from dtq_worker.declaring import declare_schedules
 from dtq_worker.executor import STUCK_AFTER_S, Executor
 from dtq_worker.finisher import Finisher
@@ -104,7 +104,7 @@ class Worker:
         if isolating:
             self._suspects = Suspects.ONLY
         self._store = AsyncStore(self.settings)
-        self._waiter = AsyncStore(self.settings, self._store.url, block_s=BLOCK_S)
+        self._waiter = AsyncStore(self.settings, self._store.url, block_s=block_s(self.settings))
         self._slots = Slots(1 if isolating else self.settings.concurrency)
         self._leases = LeaseKeeper(
             self.settings,
