@@ -49,10 +49,10 @@ class Site(Terminal):
         super().__init__(folder, url, **settings)
         self.apis: list[Api] = []
 
-    def start_api(self, **settings: Any) -> Api:
+    def start_api(self, *options: str, **settings: Any) -> Api:
         """Start an API, and wait until it serves."""
         level = {"log_level": "info", "log_format": "json", **settings}
-        api = Api(self.start("api", "--port", "0", **level))
+        api = Api(self.start("api", "--port", "0", *options, **level))
         self.apis.append(api)
         return api
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from typing import TypeVar
+from urllib.parse import parse_qsl
 
 import msgspec
 from starlette.requests import Request
@@ -14,6 +15,8 @@ from dtq_core.errors import InputError
 T = TypeVar("T")
 
 _JSON = "application/json"
+_FORM = "application/x-www-form-urlencoded"
+_MOST_FIELDS = 50
 _CLOSE = {"Connection": "close"}
 
 
@@ -29,7 +32,16 @@ async def read_json(request: Request, kind: type[T], limit_bytes: int, timeout_s
     Raises:
         Problem: if it is refused.
     """
-    return decode(await _read(request, limit_bytes, timeout_s) or b"{}", kind)
+    return decode(await _read(request, _JSON, limit_bytes, timeout_s) or b"{}", kind)
+
+
+async def read_form(request: Request, limit_bytes: int, timeout_s: float) -> dict[str, str]:
+    """Return the fields of a form that a browser has sent. Arguments and errors as `read_json`."""
+    text = await _read(request, _FORM, limit_bytes, timeout_s)
+    try:
+        return dict(parse_qsl(text.decode(), max_num_fields=_MOST_FIELDS))
+    except ValueError:
+        raise Problem(Kind.INVALID, "the form cannot be read") from None
 
 
 def decode(text: bytes | msgspec.Raw, kind: type[T]) -> T:
@@ -58,8 +70,8 @@ def _in_our_words(error: msgspec.ValidationError) -> str:
     return f"{path.strip('`')}: {text}" if path else text
 
 
-async def _read(request: Request, limit_bytes: int, timeout_s: float) -> bytes:
-    _check_headers(request, limit_bytes)
+async def _read(request: Request, media_type: str, limit_bytes: int, timeout_s: float) -> bytes:
+    _check_headers(request, media_type, limit_bytes)
     chunks, size = [], 0
     try:
         async with asyncio.timeout(timeout_s):
@@ -74,14 +86,14 @@ async def _read(request: Request, limit_bytes: int, timeout_s: float) -> bytes:
     return b"".join(chunks)
 
 
-def _check_headers(request: Request, limit_bytes: int) -> None:
+def _check_headers(request: Request, wanted: str, limit_bytes: int) -> None:
     headers = request.headers
     if headers.get("content-encoding", "identity").lower() != "identity":
         raise Problem(Kind.MEDIA_TYPE, "a compressed body is not taken", headers=_CLOSE)
     media_type, _, parameters = headers.get("content-type", "").partition(";")
     charset = parameters.strip().lower().removeprefix("charset=").strip('"') or "utf-8"
-    if media_type.strip().lower() != _JSON or charset != "utf-8":
-        detail = f"send Content-Type: {_JSON}, in UTF-8"
+    if media_type.strip().lower() != wanted or charset != "utf-8":
+        detail = f"send Content-Type: {wanted}, in UTF-8"
         raise Problem(Kind.MEDIA_TYPE, detail, headers=_CLOSE)
     length = headers.get("content-length", "0")
     if not length.isdecimal() or int(length) > limit_bytes:

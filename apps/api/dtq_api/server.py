@@ -7,11 +7,12 @@ import contextlib
 import logging
 import signal
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import structlog
 import uvicorn
 from fastapi import FastAPI
+from starlette.types import ASGIApp
 
 from dtq_api.app import create_app
 from dtq_api.protocol import LimitedProtocol
@@ -30,11 +31,16 @@ _BACKLOG = 2_048
 _STOP_GRACE_S = 5
 
 
-async def serve(settings: Settings) -> None:
+Dress = Callable[[FastAPI, Settings], ASGIApp]
+"""Makes of an API what is served: the API itself, or more beside it."""
+
+
+async def serve(settings: Settings, dress: Dress | None = None) -> None:
     """Serve until SIGTERM or SIGINT.
 
     Args:
         settings: of this process.
+        dress: what is served beside the API; nothing unless given.
 
     Raises:
         SettingsError: if the address cannot be listened on, or is not of this machine and there is
@@ -53,14 +59,15 @@ async def serve(settings: Settings) -> None:
             f"--host {settings.api_host}: others could reach the API, and there is no API key yet; "
             "make one first: dtq keys create NAME --role admin"
         )
-    app = create_app(settings, public=public)
+    api = create_app(settings, public=public)
+    app = api if dress is None else dress(api, settings)
     with _listening(settings) as listener:
-        async with app.router.lifespan_context(app):
+        async with api.router.lifespan_context(api):
             await _serve(app, settings, listener, stopping)
 
 
 async def _serve(
-    app: FastAPI, settings: Settings, listener: socket.socket, stopping: asyncio.Event
+    app: ASGIApp, settings: Settings, listener: socket.socket, stopping: asyncio.Event
 ) -> None:
     server = _Server(_config(app, settings))
     serving = asyncio.create_task(server.serve(sockets=[listener]))
@@ -82,7 +89,7 @@ class _Server(uvicorn.Server):
         yield
 
 
-def _config(app: FastAPI, settings: Settings) -> uvicorn.Config:
+def _config(app: ASGIApp, settings: Settings) -> uvicorn.Config:
     protocol = type("_Protocol", (LimitedProtocol,), {"read_timeout_s": settings.api_read_timeout})
     logging.getLogger("uvicorn").setLevel(
         logging.CRITICAL

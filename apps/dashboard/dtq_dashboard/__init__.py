@@ -1,0 +1,1 @@
+"""The web page: what a deployment does, and what an operator may do about it."""
