@@ -6,10 +6,12 @@ import contextlib
 import json
 import os
 import signal
+import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 import redis
 
@@ -185,7 +187,7 @@ def project(tmp_path: Path) -> Iterator[Terminal]:
 def test_dev_runs_everything_and_keeps_its_data(project: Terminal) -> None:
     server = project.folder / ".dtq" / "server.json"
     for expected in (1, 2):
-        dev = project.start("dev", "handlers", "-p", "1", log_level="warning")
+        dev = project.start("dev", "handlers", "-p", "1", log_level="warning", api_port=0)
         eventually("the server runs", server.exists)
         below = project.folder / "below"
         below.mkdir(exist_ok=True)
@@ -197,17 +199,31 @@ def test_dev_runs_everything_and_keeps_its_data(project: Terminal) -> None:
         assert (dev.returncode, err) == (0, "")
         assert f"{project.folder}/.dtq/redis.sock" in shown
         assert "dtq submit NAME" in shown
+        assert "/dashboard/" in shown
         assert not server.exists()
     assert {path.name for path in project.folder.iterdir()} >= {".dtq", "handlers.py"}
 
 
 def test_dev_says_as_json_where_its_server_is(terminal: Terminal) -> None:
-    dev = terminal.start("dev", "handlers", "--json")
+    dev = terminal.start("dev", "handlers", "--json", api_port=0)
     assert dev.stdout is not None
-    assert json.loads(dev.stdout.readline()) == {"redis_url": terminal.environ["DTQ_REDIS_URL"]}
+    told = json.loads(dev.stdout.readline())
+    assert told["redis_url"] == terminal.environ["DTQ_REDIS_URL"]
+    assert "Overview" in httpx.get(told["dashboard_url"]).text
     eventually("a worker lives", lambda: terminal.raw.exists(f"{terminal.prefix}:workers"))
     assert stop(dev) == (0, "", "")
     assert not (terminal.folder / ".dtq").exists()
+
+
+def test_dev_works_without_a_dashboard_where_its_port_is_taken(terminal: Terminal) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        dev = terminal.start("dev", "handlers", "--json", api_port=taken.getsockname()[1])
+        assert dev.stdout is not None
+        assert json.loads(dev.stdout.readline())["dashboard_url"] is None
+        terminal.ended(terminal.submit("add", 1, 2))
+        code, _, err = stop(dev)
+    assert (code, err.count("\n")) == (0, 1)
+    assert err.startswith("dtq: no dashboard: cannot listen on 127.0.0.1:")
 
 
 def test_dev_leaves_no_server_behind_when_it_cannot_start(project: Terminal) -> None:

@@ -7,7 +7,8 @@ import contextlib
 import logging
 import signal
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import NamedTuple
 
 import structlog
 import uvicorn
@@ -35,8 +36,37 @@ Dress = Callable[[FastAPI, Settings], ASGIApp]
 """Makes of an API what is served: the API itself, or more beside it."""
 
 
+class Serving(NamedTuple):
+    """An API that serves.
+
+    Attributes:
+        url: where.
+        work: ends when the server does.
+    """
+
+    url: str
+    work: asyncio.Task[None]
+
+
 async def serve(settings: Settings, dress: Dress | None = None) -> None:
-    """Serve until SIGTERM or SIGINT.
+    """Serve until SIGTERM or SIGINT. Arguments and errors as :func:`served`."""
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopping.set)
+    if not await found_server(settings, stopping):
+        return
+    async with served(settings, dress) as serving:
+        _log.info("api started", url=serving.url)
+        stop = asyncio.create_task(stopping.wait())
+        await asyncio.wait([serving.work, stop], return_when=asyncio.FIRST_COMPLETED)
+        stop.cancel()
+    _log.info("api stopped")
+
+
+@contextlib.asynccontextmanager
+async def served(settings: Settings, dress: Dress | None = None) -> AsyncIterator[Serving]:
+    """Serve for as long as the block lasts.
 
     Args:
         settings: of this process.
@@ -47,12 +77,6 @@ async def serve(settings: Settings, dress: Dress | None = None) -> None:
             no API key.
         RedisError: if the server cannot be reached, is not fit, or does not let us in.
     """
-    stopping = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stopping.set)
-    if not await found_server(settings, stopping):
-        return
     public = not is_loopback(settings.api_host)
     if public and not await asyncio.to_thread(_any_key, settings):
         raise SettingsError(
@@ -63,21 +87,13 @@ async def serve(settings: Settings, dress: Dress | None = None) -> None:
     app = api if dress is None else dress(api, settings)
     with _listening(settings) as listener:
         async with api.router.lifespan_context(api):
-            await _serve(app, settings, listener, stopping)
-
-
-async def _serve(
-    app: ASGIApp, settings: Settings, listener: socket.socket, stopping: asyncio.Event
-) -> None:
-    server = _Server(_config(app, settings))
-    serving = asyncio.create_task(server.serve(sockets=[listener]))
-    stop = asyncio.create_task(stopping.wait())
-    _log.info("api started", url=_url(listener))
-    await asyncio.wait([serving, stop], return_when=asyncio.FIRST_COMPLETED)
-    server.should_exit = True
-    await serving
-    stop.cancel()
-    _log.info("api stopped")
+            server = _Server(_config(app, settings))
+            work = asyncio.create_task(server.serve(sockets=[listener]), name="dtq-api")
+            try:
+                yield Serving(_url(listener), work)
+            finally:
+                server.should_exit = True
+                await work
 
 
 class _Server(uvicorn.Server):

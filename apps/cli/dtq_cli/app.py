@@ -25,7 +25,7 @@ COMMANDS = (
         "dev",
         _RUN,
         "dtq_cli.commands.dev:dev",
-        "Run a private Redis, workers and a scheduler in this terminal.",
+        "Run a private Redis, workers, a scheduler and the dashboard in this terminal.",
         "dtq dev app.tasks",
     ),
     Entry(
