@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from dtq_client.operating.letters import Filter, discard, find_letters, letter_page, requeue
+from dtq_client.queries.counters import dead_letters
 from dtq_core.api_keys import Role
 from dtq_core.store import Store
 from dtq_dashboard.acts import Act, acted
@@ -39,7 +40,7 @@ async def letters(request: Request) -> View:
             "wanted": asked,
             "given": given,
             "count": count,
-            "over": count > _MOST_COUNTED,
+            "over": count > _MOST_COUNTED and wanted != Filter(),
             "filtered": any(asked.values()),
             "more": _address(request, asked, found.next) if found.next else None,
         },
@@ -56,6 +57,9 @@ def _filter(request: Request, asked: Mapping[str, str]) -> Filter:
 
 
 def _count(store: Store, wanted: Filter) -> int:
+    """How many match: exactly where all do, otherwise up to a limit."""
+    if wanted == Filter():
+        return dead_letters(store)
     count = 0
     for _ in find_letters(store, wanted):
         count += 1

@@ -29,6 +29,8 @@ from dtq_dashboard.door import root_of
 from dtq_dashboard.pages import View, caller_in, page
 
 _SHOWN = 50
+_MOST_STEPS = 100
+"""A page is drawn again and again: it says that it has not looked at all, rather than take long."""
 _MOST_SHOWN_CHARS = 20_000
 """Of arguments and results: enough to see what they are, and no page takes seconds to draw."""
 
@@ -55,7 +57,7 @@ async def _list(request: Request) -> View:
     }
     store = request.app.state.services.store
     queue = caller_in(request).queue_to_list(asked["queue"] or None)
-    found = await run_in_threadpool(find_tasks, store, _wanted(asked, queue), _SHOWN)
+    found = await run_in_threadpool(find_tasks, store, _wanted(asked, queue), _SHOWN, _MOST_STEPS)
     names = await run_in_threadpool(known_queues, store)
     older = {**asked, "before": found.tasks[-1].id} if found.more else None
     newest = {**asked, "before": ""} if asked["before"] else None

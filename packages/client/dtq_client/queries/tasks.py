@@ -63,18 +63,21 @@ class Found(NamedTuple):
     unseen_before: str | None = None
 
 
-def find_tasks(store: Store, wanted: Wanted, limit: int) -> Found:
+def find_tasks(store: Store, wanted: Wanted, limit: int, steps: int | None = None) -> Found:
     """Return the newest tasks that match.
 
     Args:
         store: where to look.
         wanted: which ones.
         limit: how many tasks at most.
+        steps: after so many reads of ids the rest is not looked at; ``MOST_STEPS`` unless given.
 
     Raises:
         RedisError: if the server cannot say.
     """
-    candidates = Candidates(store, wanted.statuses, wanted.queue, MOST_STEPS)
+    candidates = Candidates(
+        store, wanted.statuses, wanted.queue, MOST_STEPS if steps is None else steps
+    )
     found: list[TaskInfo] = []
     looked_at = 0
     for batch in candidates.batches():
